@@ -1,0 +1,31 @@
+# Turns src/FLOORS into targets: for each folder a static library sluice_<folder> of its .cpp files, linked to the
+# folders it may include, and a test program <folder>_test of its *_test.cpp files.
+
+function(sluice_tests program label)  # sluice_tests(<program> <label> <link libraries...>) with ${program}_SOURCES set
+  add_executable(${program} ${${program}_SOURCES})
+  target_link_libraries(${program} PRIVATE ${ARGN} GTest::gtest_main)
+  target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${program} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  gtest_discover_tests(${program} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
+endfunction()
+
+function(sluice_floor folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(TRANSFORM ARGN PREPEND sluice_ OUTPUT_VARIABLE below)
+  if(sources)
+    add_library(sluice_${folder} STATIC ${sources})
+    set(scope PUBLIC)
+  else()
+    add_library(sluice_${folder} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(sluice_${folder} ${scope} ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(sluice_${folder} ${scope} ${below} ${SLUICE_${folder}_LIBRARIES})
+  if(tests)
+    set(${folder}_test_SOURCES ${tests})
+    sluice_tests(${folder}_test unit sluice_${folder} sluice_test_support)
+  endif()
+endfunction()

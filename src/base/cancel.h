@@ -1,0 +1,19 @@
+// A flag that asks running work to stop at its next safe point (between steps, between reads).
+// Set from any thread or from a signal handler; read by the thread that works.
+#pragma once
+
+#include <atomic>
+
+namespace sluice {
+
+class CancelFlag {
+ public:
+  void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
+  bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> requested_{false};
+  static_assert(std::atomic<bool>::is_always_lock_free);
+};
+
+}  // namespace sluice

@@ -1,0 +1,79 @@
+// The operations that forward passes are written in. Order and rounding of each: docs/numerics.md, bit for bit.
+//
+// Implementations: CpuOps (cpu_ops.h: kernels of one instruction set, split over threads) and ReferenceOps
+// (reference.h: plain loops, the definition that tests compare with). Operations cannot fail: shapes were proven when
+// the model was opened. Rows may have any stride and alignment. Output rows must not overlap input rows unless said so.
+#pragma once
+
+#include <span>
+
+#include "base/rows.h"
+#include "formats/weight_view.h"
+
+namespace sluice {
+
+// y [rows, out] = x [rows, in] · Wᵀ with W [out, in]; in the transposed product y [rows, in] = x [rows, out] · W.
+struct Product {
+  WeightView w;
+  Rows x, y;
+};
+
+// One head matrix S per head, [key, value]; rows of q, k, v, alpha and out are [heads * dim], of beta [heads].
+struct KdaStep {
+  Rows q, k, v, alpha, beta, out;
+  int heads = 0, dim = 0;
+  float* state = nullptr;  // [heads, dim (key), dim (value)], advanced in place
+};
+
+// Absorbed attention over a latent cache that all heads share.
+struct LatentAttention {
+  Rows query;  // [rows, heads * (latent + rope)], per head: latent part, then rope part
+  std::span<const float* const>
+      pages;               // page p: positions 64 p .. 64 p + 63, each [latent + rope] floats, densely packed
+  int first_position = 0;  // of query row 0; row t sees positions 0 .. first_position + t
+  int heads = 0, latent = 0, rope = 0;
+  float scale = 1;
+  Rows out;  // [rows, heads * latent]
+};
+inline constexpr int kAttentionBlock = 64;  // positions of a page, and of a block of the softmax
+
+class Ops {
+ public:
+  virtual ~Ops() = default;
+
+  // Products are independent; those that share x share its preparation. One pass over each weight serves all rows.
+  virtual void matmul(std::span<const Product> products) = 0;
+  // For each output column one fma chain over the rows of W in rising row.
+  virtual void matmul_transposed(std::span<const Product> products) = 0;
+
+  // Every run of gain.size() numbers of a row is normalised on its own. x.width is a multiple of gain.size(). y may be
+  // x.
+  virtual void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) = 0;
+  // Every run of `width` numbers: x · (1 / sqrt(Σ x² + eps)), then times scale if scale is not 1. In place.
+  virtual void l2_norm(Rows x, int width, float eps, float scale) = 0;
+  virtual void add(Rows x, Rows y) = 0;              // y += x
+  virtual void sigmoid(Rows x, Rows y) = 0;          // y = σ(x); y may be x
+  virtual void gate_sigmoid(Rows gate, Rows y) = 0;  // y = y · σ(gate)
+  // y = ((b1 · tanh(gate / b1)) · σ(gate)) · (b2 · tanh(up / b2)); y may be gate or up.
+  virtual void situ(Rows gate, Rows up, float b1, float b2, Rows y) = 0;
+  // y[t] = Σ_k weights[t * per_row + k] · outputs[t * per_row + k], one fma chain from zero in rising k.
+  virtual void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) = 0;
+
+  // Attention residual (Kimi K3, 3.2). sources: n views [rows, width]; f [width] is gain ⊙ projection. For each row:
+  // s_j = dot(v_j, f) · (1 / sqrt(dot(v_j, v_j) / width + eps)), softmax over j, y = Σ_j p_j · v_j. `weights` [rows, n]
+  // receives p if its data is not null.
+  virtual void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
+                                  Rows weights) = 0;
+
+  // Causal depthwise convolution, then SiLU. taps [channels, kernel], tap kernel-1 meets the current row; history
+  // [kernel - 1, channels] holds the previous inputs, oldest first, and is advanced. Rows are consecutive positions.
+  virtual void short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) = 0;
+  // alpha[h,i] = exp(bound · σ(exp(a_log[h]) · (z[h,i] + dt_bias[h,i]))); rows [heads * dim], a_log has at least
+  // `heads` entries.
+  virtual void kda_decay(Rows z, std::span<const float> a_log, std::span<const float> dt_bias, float bound, int dim,
+                         Rows alpha) = 0;
+  virtual void kda_recurrence(const KdaStep& step) = 0;  // rows are consecutive positions, in order
+  virtual void latent_attention(const LatentAttention& attention) = 0;
+};
+
+}  // namespace sluice

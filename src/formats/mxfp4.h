@@ -1,0 +1,15 @@
+// MXFP4: E2M1 nibbles (low nibble = even column) with one E8M0 scale byte per 32 columns. Source: docs/specs of Kimi
+// K3, section 2.4. A decoded weight is E2M1 value x 2^(scale - 127), exact in fp32. See format.h.
+#pragma once
+
+#include "formats/format.h"
+
+namespace sluice {
+
+inline constexpr int kMxfp4Group = 32;
+extern const Format kMxfp4;
+
+// The first scale byte that a sound checkpoint cannot hold (see kE8m0FirstCorrupt), or -1: its index in `scales`.
+std::int64_t find_corrupt_scale(std::span<const std::byte> scales);
+
+}  // namespace sluice

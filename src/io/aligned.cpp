@@ -1,0 +1,35 @@
+// See aligned.h.
+#include "io/aligned.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+#include "io/extent.h"
+
+namespace sluice {
+
+PageArena::PageArena(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const std::uint64_t rounded = page_ceil(bytes);
+  void* const memory =
+      ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(memory);
+  size_ = rounded;
+}
+
+PageArena::~PageArena() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+PageArena::PageArena(PageArena&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+PageArena& PageArena::operator=(PageArena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace sluice

@@ -1,0 +1,28 @@
+// Memory straight from the system: page-aligned, zero, and not resident until it is touched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace sluice {
+
+class PageArena {  // move-only
+ public:
+  PageArena() = default;
+  // Rounded up to whole pages. An arena that the system refuses is empty (size 0); the plan makes that unlikely.
+  explicit PageArena(std::uint64_t bytes);
+  ~PageArena();
+  PageArena(PageArena&& other) noexcept;
+  PageArena& operator=(PageArena&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::uint64_t size() const { return size_; }
+  std::span<std::byte> slice(std::uint64_t offset, std::uint64_t bytes) const { return {data_ + offset, bytes}; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,60 @@
+// The one owner of the disks: reads blocks into slots in the background.
+//
+// A request is a list of extents and the slot they belong to. The queue widens it to whole disk pages where a file
+// wants that, splits it into pieces that are read in parallel, retries short reads, and reports once, to the
+// requester's own Landings. Demand overtakes read-ahead. A landing is success only if every byte was written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "io/extent.h"
+#include "io/files.h"
+
+namespace sluice {
+
+enum class Urgency { demand, next };  // somebody waits; somebody will soon
+
+struct Landed {
+  std::uint64_t tag = 0;
+  Result<> status;
+};
+
+// Where a requester waits for its own reads. Thread-safe; must outlive the requests that name it.
+class Landings {
+ public:
+  Landings();
+  ~Landings();
+  Landings(const Landings&) = delete;
+  Landings& operator=(const Landings&) = delete;
+
+  Landed wait();           // Requires: at least one request is outstanding or landed.
+  bool poll(Landed& out);  // false if nothing has landed
+  void land(Landed landed);
+
+ private:
+  struct Box;
+  std::unique_ptr<Box> box_;
+};
+
+struct ReadStats {
+  std::uint64_t bytes = 0;  // asked for (extents)
+  std::uint64_t requests = 0;
+  double busy_seconds = 0;  // time in which at least one read was in flight
+};
+
+class ReadQueue {
+ public:
+  virtual ~ReadQueue() = default;  // waits for everything in flight
+  // `slot` must start on a disk page and hold the widened extents; it must stay until the request has landed.
+  virtual void submit(std::uint64_t tag, std::span<const Extent> extents, std::span<std::byte> slot, Urgency urgency,
+                      Landings& landings) = 0;
+  virtual ReadStats stats() const = 0;
+};
+
+// A pool of `readers` threads that use pread. `files` must outlive the queue.
+std::unique_ptr<ReadQueue> make_pread_queue(const Files& files, int readers);
+
+}  // namespace sluice

@@ -1,0 +1,54 @@
+// Keeps recently useful experts in a fixed set of slots and reads the others from disk.
+//
+// A lease on an expert is the only way to see its weights; a leased or incoming slot is never evicted. Which slot goes
+// is the policy's choice and cannot change any result, only how many bytes are read. Called by the engine thread only;
+// reads finish on the queue's threads and are handed over through Landings.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "checkpoint/bound.h"
+#include "io/read_queue.h"
+#include "residency/lease.h"
+#include "residency/policy.h"
+
+namespace sluice {
+
+struct ReadyExpert {
+  int expert = -1;
+  Lease weights;
+};
+
+// One layer's experts on their way: residents first, then each as it lands. With few slots a fetch proceeds in waves,
+// unnoticed by the caller, as long as leases are given back.
+class Fetch {
+ public:
+  virtual ~Fetch() = default;  // waits for reads still in flight
+  // The next expert, or nothing when all have been handed out. Requires: with S slots, fewer than S leases are held.
+  // Fails with the expert and file named if its bytes cannot be read or hold a corrupt scale.
+  virtual Result<std::optional<ReadyExpert>> next() = 0;
+};
+
+struct ExpertStats {
+  std::uint64_t requests = 0;  // experts asked for
+  std::uint64_t hits = 0;      // found resident
+  std::uint64_t bytes_read = 0;
+  double exposed_seconds = 0;  // time the caller waited for reads
+};
+
+class ExpertStore {
+ public:
+  virtual ~ExpertStore() = default;
+  // Distinct experts of one layer, ascending. One fetch at a time.
+  virtual std::unique_ptr<Fetch> fetch(int layer, std::span<const int> experts) = 0;
+  virtual ExpertStats stats() const = 0;
+};
+
+// `slot_count` slots in one arena of their own, each of experts.slot_bytes(). Requires: slot_count >= 1.
+std::unique_ptr<ExpertStore> make_expert_store(const ExpertTable& experts, int slot_count,
+                                               std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue);
+
+}  // namespace sluice

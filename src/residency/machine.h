@@ -1,0 +1,23 @@
+// The machine as the plan sees it, as one value that tests can fake.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sluice {
+
+struct Machine {
+  std::uint64_t total_bytes = 0;      // RAM
+  std::uint64_t available_bytes = 0;  // what this process could still get: other processes and cgroup limits considered
+  int cpus = 1;                       // this process may use
+  double disk_bytes_per_second = 0;   // 0: unknown
+  double memory_bytes_per_second = 0;  // 0: unknown
+};
+
+// Reads /proc/meminfo, cgroup v2 (and v1) limits and the affinity mask. Rates stay 0.
+Machine this_machine();
+
+// Peak resident bytes of this process so far (VmHWM), 0 if unknown.
+std::uint64_t peak_resident_bytes();
+
+}  // namespace sluice

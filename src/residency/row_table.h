@@ -1,0 +1,26 @@
+// Embedding rows, read one by one when a token needs them (Kimi K3: 14 KB each) instead of 2 GB kept resident.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/rows.h"
+#include "checkpoint/bound.h"
+#include "io/read_queue.h"
+
+namespace sluice {
+
+class RowTable {
+ public:
+  virtual ~RowTable() = default;
+  // out[t] = row ids[t], widened to fp32. Requires: every id is inside the table, out is [ids.size(), cols].
+  virtual Result<> read(std::span<const int> ids, Rows out) = 0;
+  virtual std::uint64_t bytes_read() const = 0;
+};
+
+// Keeps the last `cached_rows` distinct rows. `window_bytes` of scratch are owned by the table and counted by the plan.
+std::unique_ptr<RowTable> make_row_table(const BoundTensor& table, int cached_rows, ReadQueue& queue);
+std::uint64_t row_table_bytes(const BoundTensor& table, int cached_rows);
+
+}  // namespace sluice

@@ -1,0 +1,42 @@
+// The walk: every always-active block, in the order a token visits them, again and again.
+//
+// A prefix of the walk is pinned in memory; the rest passes through a ring of bytes that is read ahead of the walker.
+// Steps differ in size (Kimi K3: 23 MB to 528 MB), so the ring holds runs of bytes, not equal slots.
+// Called by the engine thread only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/cancel.h"
+#include "checkpoint/block.h"
+#include "io/read_queue.h"
+#include "residency/lease.h"
+
+namespace sluice {
+
+struct TrunkStats {
+  std::uint64_t bytes_read = 0;
+  double exposed_seconds = 0;  // time the walker waited for reads
+};
+
+class TrunkStore {
+ public:
+  virtual ~TrunkStore() = default;
+  // The block of this step; waits for its read if it is not there yet. Steps are acquired in rising order, and after
+  // the last one the walk begins anew; a caller may also begin anew at step 0 at any time. Requires: no other trunk
+  // lease is held. Fails with the step's label and file if its bytes cannot be read or hold a corrupt scale.
+  virtual Result<Lease> acquire(int step) = 0;
+  virtual TrunkStats stats() const = 0;
+};
+
+struct TrunkSizes {
+  int pinned_steps = 0;          // steps [0, pinned_steps) stay resident
+  std::uint64_t ring_bytes = 0;  // at least the largest step that is not pinned; 0 if all are pinned
+};
+
+std::unique_ptr<TrunkStore> make_trunk_store(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts,
+                                             TrunkSizes sizes, ReadQueue& queue);
+
+}  // namespace sluice
