@@ -1,0 +1,27 @@
+// The commands of the program: one file each, registered in the list of main.cpp.
+//
+// add_<name> describes the command's flags to CLI11 and, when the user chose it, leaves what to do in `chosen`. The
+// work itself runs after parsing, so that every failure is a Result that main turns into a sentence and an exit code.
+#pragma once
+
+#include <functional>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::cli {
+
+using Chosen = std::function<Result<>()>;
+
+void add_run(CLI::App& app, Chosen& chosen);
+void add_plan(CLI::App& app, Chosen& chosen);
+void add_inspect(CLI::App& app, Chosen& chosen);
+void add_verify(CLI::App& app, Chosen& chosen);
+void add_tokenize(CLI::App& app, Chosen& chosen);
+void add_synth(CLI::App& app, Chosen& chosen);
+void add_bench(CLI::App& app, Chosen& chosen);  // bench index, bench kernels
+
+}  // namespace sluice::cli

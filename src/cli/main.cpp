@@ -1,0 +1,65 @@
+// The program `sluice`: picks the command, turns its outcome into a sentence and an exit code.
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/commands.h"
+#include "cli/console.h"
+
+namespace sluice::cli {
+namespace {
+
+// A new command: its file, its line in commands.h, its line here.
+void (*const kCommands[])(CLI::App&, Chosen&) = {
+    // add_run, add_plan, ... each enters when it works
+};
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 done, 1 bad input, 2 usage, 3 refused by the memory plan, 4 corrupt or unreadable weights,\n"
+    "70 a bug of sluice, 130 interrupted. Sizes: 512M, 16G, plain bytes; K, M, G, T are powers of 1024.";
+
+int report(const Error& error) {
+  std::fprintf(stderr, "sluice: %s\n", error.what.c_str());
+  if (!error.hint.empty()) std::fprintf(stderr, "  %s\n", error.hint.c_str());
+  return fate(error.kind).exit_code;
+}
+
+int run_program(int argc, char** argv) {
+  // The memory plan counts every byte: glibc must not keep an arena per thread, nor freed buffers.
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+  install_interrupt_handler();
+
+  CLI::App app(
+      "sluice runs Mixture-of-Experts language models far larger than memory, by streaming their weights from disk.",
+      "sluice");
+  app.set_version_flag("--version", std::string("sluice " SLUICE_VERSION));
+  app.require_subcommand(1);
+  app.fallthrough();
+  app.get_formatter()->column_width(36);
+  app.option_defaults()->always_capture_default();
+  app.footer(kExitCodes);
+  bool quiet = false, verbose = false;
+  app.add_flag("--quiet", quiet, "Say nothing but the result");
+  app.add_flag("--verbose", verbose, "Say more");
+
+  Chosen chosen;
+  for (auto* add : kCommands) add(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& shown) {
+    return app.exit(shown);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "sluice: %s\n  see sluice --help, or --help after a command\n", error.what());
+    return fate(ErrorKind::usage).exit_code;
+  }
+  set_verbosity(quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal);
+  const Result<> outcome = chosen();
+  return outcome ? 0 : report(outcome.error());
+}
+
+}  // namespace
+}  // namespace sluice::cli
+
+int main(int argc, char** argv) { return sluice::cli::run_program(argc, argv); }
