@@ -51,7 +51,7 @@ enum : int { w1, w3, w2 };  // gate, up, down
 // Where the steps of each part of the model stand in the walk.
 struct LayerSteps {
   int attention = 0;  // kda_in, kda_gates, kda_out or mla_in, mla_out follow each other from here
-  int ffn = 0;        // dense_in, dense_out or router, latent_out, shared from here
+  int ffn = 0;        // dense_in, dense_out or router, shared, latent_out from here
 };
 struct WalkSteps {
   std::vector<LayerSteps> layers;

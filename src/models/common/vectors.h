@@ -1,0 +1,15 @@
+// Small stored tensors as fp32 numbers: norm gains, biases, taps. They are decoded where they are used, so that they
+// stream with their block like every other weight.
+#pragma once
+
+#include <span>
+
+#include "base/rows.h"
+#include "formats/weight_view.h"
+
+namespace sluice {
+
+// The values of a stored matrix, row after row, into `room` (one row, at least as wide as the matrix has numbers).
+std::span<float> decode_vector(const WeightView& stored, Rows room);
+
+}  // namespace sluice

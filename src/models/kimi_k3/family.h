@@ -1,0 +1,15 @@
+// Kimi K3 as a family: what the registry lists.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "models/model.h"
+
+namespace sluice::kimi_k3 {
+
+// Null if this is not a Kimi K3 config (by model_type).
+bool accepts(std::string_view model_type);
+Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+
+}  // namespace sluice::kimi_k3

@@ -1,0 +1,44 @@
+// The feed-forward half of a layer: the dense SiTU-GLU of the first layers and the Stable LatentMoE of the others
+// (spec 3.5, 3.7).
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "compute/workspace.h"
+#include "models/kimi_k3/census.h"
+#include "models/kimi_k3/parts.h"
+#include "moe/expert_runner.h"
+#include "moe/ram_tier.h"
+
+namespace sluice::kimi_k3 {
+
+class DenseMlp {
+ public:
+  DenseMlp(const KimiK3Config& config, Workspace& work, int rows);
+  Result<> run(Pass& pass, int first_step);  // leaves the result in pass.output
+
+ private:
+  const KimiK3Config& config_;
+  Rows gate_, up_;
+};
+
+class LatentMoe {
+ public:
+  // Null stores: over a counting workspace only the size is found.
+  LatentMoe(const KimiK3Config& config, Workspace& work, int rows, Ops* ops, ExpertStore* store);
+  // `routed` may be empty; it is told whom the router chose.
+  Result<> run(Pass& pass, int layer, int first_step, const std::function<void(int, const Routes&)>& routed);
+
+  static ExpertSpec expert_spec(const KimiK3Config& config);
+
+ private:
+  Routes route(Pass& pass, const Lease& w);  // and z = W_rdown x
+
+  const KimiK3Config& config_;
+  Rows scores_, z_, outputs_, sum_, shared_gate_, shared_up_, shared_out_, vector_;
+  std::optional<RamTier> ram_;
+  std::optional<ExpertRunner> runner_;
+};
+
+}  // namespace sluice::kimi_k3

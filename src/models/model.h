@@ -1,0 +1,77 @@
+// A model family as the engine sees it: rows of tokens in, logits out.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/rows.h"
+#include "checkpoint/block.h"
+#include "compute/ops.h"
+#include "moe/routes.h"
+#include "residency/expert_store.h"
+#include "residency/row_table.h"
+#include "residency/trunk_store.h"
+#include "state/sequence_state.h"
+
+namespace sluice {
+
+// Consecutive positions of one sequence, from its committed length on. Prefill chunks and decode rows are both
+// segments.
+struct Segment {
+  SequenceState* state = nullptr;  // opened for `rows`
+  int first_row = 0, rows = 0;     // in the batch
+};
+
+struct ForwardBatch {
+  std::span<const int> tokens;        // one per row
+  std::span<const Segment> segments;  // cover the rows in order
+  std::span<const int> logit_rows;    // ascending rows whose logits are wanted
+  Rows logits;                        // [logit_rows.size(), vocab]
+  // Called after each layer with the residual stream of all rows; may be empty. For goldens and debugging.
+  std::function<void(int layer, Rows residual)> after_layer = {};
+  // Called with each layer's choice of experts, [rows, top_k]; may be empty. For traces and goldens.
+  std::function<void(int layer, const Routes& routes)> routed = {};
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  // Leaves every state's rows pending; the caller commits. On failure the states of the batch are broken.
+  virtual Result<> forward(const ForwardBatch& batch) = 0;
+};
+
+// The stores a model draws its weights from. All outlive it.
+struct ModelParts {
+  Ops* ops = nullptr;
+  TrunkStore* trunk = nullptr;
+  ExpertStore* experts = nullptr;
+  RowTable* embedding = nullptr;
+};
+
+// A checkpoint's config, understood: everything that can be said about the model without its weights.
+class ModelConfig {
+ public:
+  virtual ~ModelConfig() = default;
+  virtual std::string_view family() const = 0;  // "kimi-k3"
+  virtual std::string summary() const = 0;      // one line for people
+  virtual int layers() const = 0;
+  virtual int vocab_size() const = 0;
+  virtual int max_context() const = 0;
+  virtual std::span<const int> stop_ids() const = 0;
+  virtual int experts_per_token() const = 0;  // routed, of one layer
+
+  // Requires below: 1 <= layers <= this->layers().
+  virtual Census census(int layers) const = 0;
+  virtual StateShape state_shape(int layers) const = 0;
+  virtual int widest_input() const = 0;  // longest vector that a matrix meets
+  // Workspace bytes of a forward pass over at most max_rows rows.
+  virtual std::uint64_t scratch_bytes(int layers, int max_rows) const = 0;
+  virtual std::unique_ptr<Model> open(int layers, int max_rows, const ModelParts& parts) const = 0;
+};
+
+}  // namespace sluice

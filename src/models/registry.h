@@ -1,0 +1,15 @@
+// The list of families. A new one is a folder beside this file and one line in registry.cpp.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "models/model.h"
+
+namespace sluice {
+
+// Recognises a family by config.json's text alone. `where` names the file in errors. Unknown model_type: unsupported,
+// lists what there is.
+Result<std::unique_ptr<ModelConfig>> read_model_config(std::string_view json, std::string_view where);
+
+}  // namespace sluice

@@ -1,0 +1,26 @@
+// See expert_runner.h.
+#include "moe/expert_runner.h"
+
+#include "base/check.h"
+
+namespace sluice {
+
+void ExpertRunner::start(int layer, Rows x, const Routes& routes, Rows outputs) {
+  routes_ = &routes;
+  outputs_ = outputs.slice(0, static_cast<int>(routes.all.size()));
+  std::vector<ExpertGroup> groups = group_by_expert(routes);
+  for (ExpertTier* tier : tiers_) tier->claim(layer, groups);
+  SLUICE_CHECK(groups.empty());
+  for (ExpertTier* tier : tiers_) tier->start(x, routes.top_k, outputs_);
+}
+
+Result<> ExpertRunner::finish(Rows y) {
+  for (ExpertTier* tier : tiers_) TRY(tier->finish());
+  std::vector<float> weights;
+  weights.reserve(routes_->all.size());
+  for (const Route& route : routes_->all) weights.push_back(route.weight);
+  ops_.weighted_sum(outputs_, weights, routes_->top_k, y);
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+// Groups routes by expert, hands the groups to tiers, and forms the one sum.
+//
+// Results are summed only here: y[t] = Σ weight · output in ascending expert id, flat, one fma chain
+// (docs/numerics.md). Any split over tiers and any order of arrival therefore gives the same bits.
+#pragma once
+
+#include <vector>
+
+#include "compute/ops.h"
+#include "moe/expert_tier.h"
+
+namespace sluice {
+
+class ExpertRunner {
+ public:
+  // Tiers in the order in which they claim; the last must take everything that is left.
+  ExpertRunner(Ops& ops, std::vector<ExpertTier*> tiers) : ops_(ops), tiers_(std::move(tiers)) {}
+
+  // Begins y [rows, out] = Σ experts of x [rows, in]: reads start now. x, `routes` and outputs [rows * top_k, out]
+  // (scratch) must stay until finish. What a caller computes between the two overlaps the reads.
+  void start(int layer, Rows x, const Routes& routes, Rows outputs);
+  Result<> finish(Rows y);
+
+ private:
+  Ops& ops_;
+  std::vector<ExpertTier*> tiers_;
+  const Routes* routes_ = nullptr;
+  Rows outputs_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+// The shape of one routed expert: y = down · activation(gate · x, up · x).
+#pragma once
+
+#include "base/rows.h"
+#include "compute/ops.h"
+
+namespace sluice {
+
+struct ExpertSpec {
+  int in = 0, inner = 0, out = 0;
+  int gate = 0, up = 1, down = 2;  // positions of the tensors in an expert's block
+  // SiTU caps (Kimi K3, 3.5).
+  float beta = 0, linear_beta = 0;
+
+  // y = activation(gate, up); y may be gate.
+  void activate(Ops& ops, Rows gate_rows, Rows up_rows, Rows y) const {
+    ops.situ(gate_rows, up_rows, beta, linear_beta, y);
+  }
+};
+
+}  // namespace sluice

@@ -1,0 +1,24 @@
+// A place where experts live and are multiplied: RAM, later a GPU or another machine. Activations travel to it, weights
+// never.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "base/rows.h"
+#include "moe/routes.h"
+
+namespace sluice {
+
+class ExpertTier {
+ public:
+  virtual ~ExpertTier() = default;
+  // Takes out of `groups` those it will compute. Called on the engine thread, tiers in a fixed order.
+  virtual void claim(int layer, std::vector<ExpertGroup>& groups) = 0;
+  // Begins. Outputs, unweighted and unsummed, go to outputs[route]; x is indexed by row = route / top_k.
+  virtual void start(Rows x, int top_k, Rows outputs) = 0;
+  // Returns when every claimed group is done, or fails with the expert and file named. A term is never dropped.
+  virtual Result<> finish() = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,47 @@
+// The tier that multiplies experts in RAM: residents first, while the missing ones land.
+//
+// It takes whatever no other tier has claimed, and asks the store for one expert at a time, so two slots are enough to
+// run.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "compute/ops.h"
+#include "compute/workspace.h"
+#include "moe/expert_spec.h"
+#include "moe/expert_tier.h"
+#include "residency/expert_store.h"
+
+namespace sluice {
+
+class RamTier final : public ExpertTier {
+ public:
+  // `work` provides buffers for `max_rows` rows of one expert.
+  RamTier(Ops& ops, ExpertStore& store, const ExpertSpec& spec, Workspace& work, int max_rows);
+
+  void claim(int layer, std::vector<ExpertGroup>& groups) override;
+  void start(Rows x, int top_k, Rows outputs) override;
+  Result<> finish() override;
+
+  // Lays out the same buffers in a counting workspace, for the plan.
+  static void measure(const ExpertSpec& spec, Workspace& work, int max_rows);
+
+ private:
+  struct Buffers {
+    Rows x, gate, up, y;
+  };
+  static Buffers lay_out(const ExpertSpec& spec, Workspace& work, int max_rows);
+  void run_expert(const Lease& weights, const ExpertGroup& group);
+
+  Ops& ops_;
+  ExpertStore& store_;
+  ExpertSpec spec_;
+  Buffers buffers_;
+  std::vector<ExpertGroup> groups_;  // ascending by expert
+  std::unique_ptr<Fetch> fetch_;
+  int layer_ = 0, top_k_ = 0;
+  Rows x_, outputs_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,44 @@
+// See router.h.
+#include "moe/router.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sluice {
+
+namespace {
+
+// The ids of the top_k largest choices, ascending by id. `ids` is scratch that keeps its room between rows.
+void pick(std::span<const float> choice, int top_k, std::vector<int>& ids) {
+  ids.resize(choice.size());
+  std::iota(ids.begin(), ids.end(), 0);
+  const auto better = [&](int a, int b) {
+    const float left = choice[static_cast<std::size_t>(a)], right = choice[static_cast<std::size_t>(b)];
+    return left != right ? left > right : a < b;
+  };
+  std::nth_element(ids.begin(), ids.begin() + (top_k - 1), ids.end(), better);
+  ids.resize(static_cast<std::size_t>(top_k));
+  std::sort(ids.begin(), ids.end());
+}
+
+}  // namespace
+
+Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule) {
+  Routes routes{scores.rows, rule.top_k, {}};
+  routes.all.reserve(static_cast<std::size_t>(scores.rows) * static_cast<std::size_t>(rule.top_k));
+  std::vector<float> choice(static_cast<std::size_t>(scores.width));
+  std::vector<int> ids;
+  for (int row = 0; row < scores.rows; ++row) {
+    const std::span<const float> s = scores[row];
+    std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
+    pick(choice, rule.top_k, ids);
+    float sum = 0;
+    for (int expert : ids) sum += s[static_cast<std::size_t>(expert)];
+    const float divisor = rule.renormalize ? sum + rule.sum_epsilon : 1.0f;
+    for (int expert : ids)
+      routes.all.push_back({expert, (s[static_cast<std::size_t>(expert)] / divisor) * rule.factor});
+  }
+  return routes;
+}
+
+}  // namespace sluice
