@@ -1,0 +1,44 @@
+// A file that gets its name only when it is complete.
+//
+// Bytes go to PATH.part; commit() renames it to PATH. An output that is given up (error, cancel, crash of the writer's
+// caller) therefore never looks like a finished one; the destructor removes what is left. Pieces may be written by
+// several threads at once; create, commit and the destructor belong to one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace sluice {
+
+class OutputFile {
+ public:
+  // Makes PATH.part of `bytes` bytes and reserves them on disk where the file system can, so that a full disk is found
+  // out before the work and not after it. A PATH.part from an earlier attempt is replaced.
+  static Result<std::unique_ptr<OutputFile>> create(const std::string& path, std::uint64_t bytes);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Writes all of `piece`, or fails naming the file and what was wrong. Requires: inside the file.
+  Result<> write_at(std::uint64_t offset, std::span<const std::byte> piece);
+  enum class Durability { cached, synced };
+  // The file gets its name; `synced` waits until the disk holds its bytes, so that a power cut cannot leave a named
+  // file with a missing tail.
+  Result<> commit(Durability durability);
+
+ private:
+  OutputFile(std::string path, int descriptor, std::uint64_t bytes);
+  std::string path_;
+  int descriptor_;
+  std::uint64_t bytes_;
+};
+
+// A small file at once.
+Result<> write_text_file(const std::string& path, std::string_view text);
+
+}  // namespace sluice

@@ -1,0 +1,252 @@
+// See golden_vector.h.
+#include "support/golden_vector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/numbers.h"
+#include "support/must.h"
+
+namespace sluice::test {
+namespace {
+
+constexpr int kLayers = 13, kExperts = 12;
+constexpr std::uint64_t kHidden = 160, kVocab = 112, kDense = 224;
+constexpr std::uint64_t kHeads = 5, kHeadDim = 16, kInner = kHeads * kHeadDim;  // KDA
+constexpr std::uint64_t kMlaHeads = 4, kQRank = 56, kKvRank = 40, kNope = 24, kRope = 8, kV = 16;
+constexpr std::uint64_t kLatent = 96, kExpertInner = 64, kShared = 2 * kExpertInner;
+
+const std::string kModel = "language_model.model.";
+
+bool is_mla(int layer) { return layer == 3 || layer == 7 || layer == 11 || layer == 12; }
+
+// Collects the tensors of one layer: names are completed with the prefix.
+class Tensors {
+ public:
+  Tensors(std::vector<GoldenTensor>& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
+
+  void matrix(const std::string& name, int exponent, std::uint64_t rows, std::uint64_t cols) {
+    add(name + ".weight", StoredType::bf16, {rows, cols}, GoldenRule::matrix, exponent);
+  }
+  void gain(const std::string& name, std::uint64_t width) {
+    add(name + ".weight", StoredType::bf16, {width}, GoldenRule::gain, 0);
+  }
+  void packed(const std::string& name, int scale, std::uint64_t rows, std::uint64_t cols) {
+    add(name + ".weight_packed", StoredType::u8, {rows, cols / 2}, GoldenRule::packed, 0);
+    add(name + ".weight_scale", StoredType::u8, {rows, cols / 32}, GoldenRule::scales, scale);
+  }
+  void add(const std::string& name, StoredType type, std::vector<std::uint64_t> shape, GoldenRule rule, int parameter) {
+    all_.push_back({{prefix_ + name, type, std::move(shape)}, rule, parameter});
+  }
+
+ private:
+  std::vector<GoldenTensor>& all_;
+  std::string prefix_;
+};
+
+void add_kda(Tensors& out) {
+  for (const char* stream : {"q", "k", "v"}) {
+    out.matrix(std::string(stream) + "_proj", -3, kInner, kHidden);
+    out.add(std::string(stream) + "_conv1d.weight", StoredType::f32, {kInner, 1, 4}, GoldenRule::signed_f32, 0);
+  }
+  out.matrix("f_a_proj", -3, kHeadDim, kHidden);
+  out.matrix("f_b_proj", -1, kInner, kHeadDim);
+  out.matrix("b_proj", -2, kHeads, kHidden);
+  out.matrix("g_proj", -2, kInner, kHidden);
+  out.matrix("o_proj", 0, kHidden, kInner);
+  out.add("A_log", StoredType::f32, {kHeadDim}, GoldenRule::decay, 0);
+  out.add("dt_bias", StoredType::f32, {kInner}, GoldenRule::time_bias, 0);
+  out.add("o_norm.weight", StoredType::f32, {kHeadDim}, GoldenRule::gain_f32, 0);
+}
+
+void add_mla(Tensors& out) {
+  out.matrix("q_a_proj", -7, kQRank, kHidden);
+  out.gain("q_a_layernorm", kQRank);
+  out.matrix("q_b_proj", -2, kMlaHeads * (kNope + kRope), kQRank);
+  out.add("kv_a_proj_with_mqa.weight", StoredType::bf16, {kKvRank + kRope, kHidden}, GoldenRule::latent_matrix, 0);
+  out.gain("kv_a_layernorm", kKvRank);
+  out.matrix("kv_b_proj", -2, kMlaHeads * (kNope + kV), kKvRank);
+  out.matrix("g_proj", -2, kMlaHeads * kV, kHidden);
+  out.matrix("o_proj", 0, kHidden, kMlaHeads * kV);
+}
+
+void add_moe(Tensors& out) {
+  out.matrix("gate", -3, kExperts, kHidden);
+  out.add("gate.e_score_correction_bias", StoredType::f32, {kExperts}, GoldenRule::signed_f32, -2);
+  out.matrix("routed_expert_down_proj", -3, kLatent, kHidden);
+  out.gain("routed_expert_norm", kLatent);
+  out.matrix("routed_expert_up_proj", -2, kHidden, kLatent);
+  out.matrix("shared_experts.gate_proj", -1, kShared, kHidden);
+  out.matrix("shared_experts.up_proj", 1, kShared, kHidden);
+  out.matrix("shared_experts.down_proj", -7, kHidden, kShared);
+  for (int expert = 0; expert < kExperts; ++expert) {
+    const std::string name = "experts." + std::to_string(expert) + ".";
+    out.packed(name + "w1", 124, kExpertInner, kLatent);
+    out.packed(name + "w2", 121, kLatent, kExpertInner);
+    out.packed(name + "w3", 126, kExpertInner, kLatent);
+  }
+}
+
+void add_layer(std::vector<GoldenTensor>& all, int layer) {
+  const std::string prefix = kModel + "layers." + std::to_string(layer) + ".";
+  Tensors block(all, prefix);
+  block.gain("input_layernorm", kHidden);
+  block.gain("post_attention_layernorm", kHidden);
+  for (const std::string part : {"self_attention", "mlp"}) {
+    block.gain(part + "_res_norm", kHidden);
+    block.matrix(part + "_res_proj", -3, 1, kHidden);
+  }
+  Tensors attention(all, prefix + "self_attn.");
+  is_mla(layer) ? add_mla(attention) : add_kda(attention);
+  if (layer > 0) {
+    Tensors moe(all, prefix + "block_sparse_moe.");
+    return add_moe(moe);
+  }
+  Tensors dense(all, prefix + "mlp.");
+  dense.matrix("gate_proj", -1, kDense, kHidden);
+  dense.matrix("up_proj", 1, kDense, kHidden);
+  dense.matrix("down_proj", -7, kHidden, kDense);
+}
+
+void add_globals(std::vector<GoldenTensor>& all) {
+  Tensors model(all, kModel);
+  model.matrix("embed_tokens", 1, kVocab, kHidden);
+  model.gain("norm", kHidden);
+  model.gain("output_attn_res_norm", kHidden);
+  model.matrix("output_attn_res_proj", -3, 1, kHidden);
+  Tensors(all, "language_model.").matrix("lm_head", -1, kVocab, kHidden);
+}
+
+double value_of(GoldenRule rule, int parameter, std::uint64_t z, std::uint64_t index) {
+  const double b = static_cast<double>(z >> 56), n = static_cast<double>(z >> 40);
+  switch (rule) {
+    case GoldenRule::matrix:
+      return std::ldexp(2 * b - 255, parameter - 8);
+    case GoldenRule::latent_matrix:
+      return std::ldexp(2 * b - 255, (index / kHidden < kKvRank ? -8 : -2) - 8);
+    case GoldenRule::gain:
+      return (64 + static_cast<double>(z >> 57)) / 128;
+    case GoldenRule::gain_f32:
+      return 0.5 + std::ldexp(static_cast<double>(z >> 41), -23);
+    case GoldenRule::signed_f32:
+      return std::ldexp(n - 8388608, parameter - 23);
+    case GoldenRule::time_bias:
+      return -std::ldexp(n, -22);
+    case GoldenRule::decay:
+      return index < kHeads ? static_cast<double>(index) / 4 - 0.5 : 0.0;
+    case GoldenRule::packed:
+    case GoldenRule::scales:
+      break;
+  }
+  throw std::logic_error("these rules store bytes");
+}
+
+std::uint8_t byte_of(GoldenRule rule, int base, std::uint64_t z) {
+  if (rule == GoldenRule::packed) return static_cast<std::uint8_t>(z >> 56);
+  const int t = static_cast<int>(z >> 60);
+  switch (t) {
+    case 0:
+    case 1:
+      return static_cast<std::uint8_t>(t);
+    case 2:
+      return static_cast<std::uint8_t>(base - 24);
+    case 3:
+      return static_cast<std::uint8_t>(base - 6);
+    case 15:
+      return static_cast<std::uint8_t>(base + 3);
+    default:
+      return static_cast<std::uint8_t>(base - 1 + t % 3);
+  }
+}
+
+// Stores a value that its type holds exactly; anything else is a fault of the rule's code.
+void store(StoredType type, double value, std::byte* to) {
+  const auto narrow = static_cast<float>(value);
+  if (static_cast<double>(narrow) != value) throw std::logic_error("not exact in fp32");
+  if (type == StoredType::f32) {
+    std::memcpy(to, &narrow, sizeof narrow);
+    return;
+  }
+  const std::uint16_t word = f32_to_bf16(narrow);
+  if (bf16_to_f32(word) != narrow) throw std::logic_error("not exact in bf16");
+  std::memcpy(to, &word, sizeof word);
+}
+
+}  // namespace
+
+std::uint64_t fnv1a64(std::span<const std::byte> bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3u;
+  return hash;
+}
+
+std::uint64_t golden_word(std::uint64_t name_hash, std::uint64_t index) {
+  std::uint64_t z = name_hash + index + 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+std::vector<std::byte> GoldenTensor::bytes() const {
+  const std::uint64_t hash = fnv1a64(std::as_bytes(std::span(stored.name)));
+  const std::uint64_t size = stored_type_bytes(stored.type);
+  std::vector<std::byte> out(stored.bytes());
+  for (std::uint64_t index = 0; index < out.size() / size; ++index) {
+    const std::uint64_t z = golden_word(hash, index);
+    if (stored.type == StoredType::u8)
+      out[index] = static_cast<std::byte>(byte_of(rule, parameter, z));
+    else
+      store(stored.type, value_of(rule, parameter, z, index), out.data() + index * size);
+  }
+  return out;
+}
+
+const nlohmann::json& golden_vector() {
+  static const nlohmann::json vector = [] {
+    std::ifstream in(SLUICE_SOURCE_DIR "/tests/golden/kimi_k3/spec_vector.json");
+    return nlohmann::json::parse(in);
+  }();
+  return vector;
+}
+
+std::vector<GoldenTensor> golden_tensors() {
+  std::vector<GoldenTensor> all;
+  for (int layer = 0; layer < kLayers; ++layer) add_layer(all, layer);
+  add_globals(all);
+  return all;
+}
+
+void write_golden_vector(const std::filesystem::path& directory) {
+  std::filesystem::create_directories(directory);
+  std::map<std::string, GoldenTensor> by_name;
+  std::vector<SafetensorsLayout> shards;
+  for (int shard = 0; shard <= kLayers; ++shard) {
+    std::vector<GoldenTensor> wanted;
+    shard < kLayers ? add_layer(wanted, shard) : add_globals(wanted);
+    std::vector<StoredTensor> stored;
+    for (const GoldenTensor& tensor : wanted) {
+      stored.push_back(tensor.stored);
+      by_name.emplace(tensor.stored.name, tensor);
+    }
+    shards.push_back(must(lay_out_safetensors(std::move(stored))));
+  }
+  for (int shard = 0; shard <= kLayers; ++shard) {
+    const SafetensorsLayout& layout = shards[static_cast<std::size_t>(shard)];
+    const auto fill = [&](std::size_t tensor, std::uint64_t offset, std::span<std::byte> piece) -> Result<> {
+      const std::vector<std::byte> bytes = by_name.at(layout.tensors[tensor].name).bytes();
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), piece.size(), piece.begin());
+      return {};
+    };
+    must(write_safetensors((directory / shard_name(shard + 1, kLayers + 1)).string(), layout, fill,
+                           {1, OutputFile::Durability::cached}));
+  }
+  must(write_safetensors_index(directory.string(), shards));
+  must(write_text_file((directory / "config.json").string(), golden_vector().at("config").dump(1)));
+}
+
+}  // namespace sluice::test
