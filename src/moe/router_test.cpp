@@ -1,0 +1,54 @@
+// Tests of router.h and routes.h.
+#include "moe/router.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+Rows one_row(std::vector<float>& values) {
+  return {values.data(), 1, static_cast<int>(values.size()), static_cast<int>(values.size())};
+}
+
+// Kimi K3 specification, section 3.7, micro test: the largest score is not chosen, and the bias is not in the weights.
+TEST(Router, BiasChoosesButDoesNotWeigh) {
+  std::vector<float> scores = {.549834f, .377541f, .731059f, .524979f};
+  const std::vector<float> bias = {0.f, .3f, -.2f, .05f};
+  const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 2, .sum_epsilon = 1e-20f});
+  ASSERT_EQ(routes.of(0).size(), 2u);
+  EXPECT_EQ(routes.of(0)[0].expert, 1);
+  EXPECT_EQ(routes.of(0)[1].expert, 3);
+  EXPECT_NEAR(routes.of(0)[0].weight, .41831841f, 1e-6f);
+  EXPECT_NEAR(routes.of(0)[1].weight, .58168159f, 1e-6f);
+}
+
+TEST(Router, TiesGoToTheLowerIdAndRoutesAscend) {
+  std::vector<float> scores = {.5f, .5f, .5f, .9f, .5f};
+  const std::vector<float> bias(5, 0.f);
+  const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 3});
+  EXPECT_EQ(routes.of(0)[0].expert, 0);
+  EXPECT_EQ(routes.of(0)[1].expert, 1);
+  EXPECT_EQ(routes.of(0)[2].expert, 3);
+}
+
+TEST(Router, WithoutRenormalisationWeightsAreScoresTimesFactor) {
+  std::vector<float> scores = {.25f, .5f, .125f};
+  const std::vector<float> bias(3, 0.f);
+  const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 2, .renormalize = false, .factor = 2.f});
+  EXPECT_EQ(routes.of(0)[0].weight, .5f);
+  EXPECT_EQ(routes.of(0)[1].weight, 1.f);
+}
+
+TEST(Routes, GroupsAreTheUnionInAscendingOrder) {
+  Routes routes{3, 2, {{1, .1f}, {4, .2f}, {0, .3f}, {4, .4f}, {1, .5f}, {2, .6f}}};
+  const std::vector<ExpertGroup> groups = group_by_expert(routes);
+  ASSERT_EQ(groups.size(), 4u);
+  EXPECT_EQ(groups[0].expert, 0);
+  EXPECT_EQ(groups[1].expert, 1);
+  EXPECT_EQ(groups[1].routes, (std::vector<int>{0, 4}));
+  EXPECT_EQ(groups[3].expert, 4);
+  EXPECT_EQ(groups[3].routes, (std::vector<int>{1, 3}));
+}
+
+}  // namespace
+}  // namespace sluice
