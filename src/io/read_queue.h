@@ -52,9 +52,10 @@ class ReadQueue {
   virtual void submit(std::uint64_t tag, std::span<const Extent> extents, std::span<std::byte> slot, Urgency urgency,
                       Landings& landings) = 0;
   virtual ReadStats stats() const = 0;
+  virtual const Files& files() const = 0;  // that it reads from
 };
 
-// A pool of `readers` threads that use pread. `files` must outlive the queue.
+// A pool of `readers` threads that use pread; with 0 readers, submit itself reads. `files` must outlive the queue.
 std::unique_ptr<ReadQueue> make_pread_queue(const Files& files, int readers);
 
 }  // namespace sluice

@@ -1,0 +1,180 @@
+// The law of reading: equals an independent copy for random extents, residues and faults; success means every byte.
+#include "io/read_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "io/aligned.h"
+#include "support/memory_files.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::byte kUntouched{0xa5};
+
+struct Job {
+  std::vector<Extent> extents;
+  PageArena slot;
+};
+
+// Extents at random places, packed into a slot page by page, in random order.
+Job random_job(const test::MemoryFiles& files, std::mt19937_64& random, std::uint64_t longest) {
+  Job job;
+  std::uint64_t room = 0;
+  const int count = static_cast<int>(random() % 5);
+  for (int index = 0; index < count; ++index) {
+    Extent extent;
+    extent.file = static_cast<int>(random() % static_cast<std::uint64_t>(files.count()));
+    const std::uint64_t size = files.size(extent.file);
+    extent.offset = random() % size;
+    if (random() % 4 == 0) extent.offset = page_floor(extent.offset);
+    extent.bytes = random() % std::min(longest, size - extent.offset + 1);
+    if (random() % 4 == 0) extent.bytes = std::min(longest, size - extent.offset);  // up to the end of the file
+    extent.slot_offset = room + extent.offset % kDiskPage;
+    room = page_ceil(extent.slot_offset + extent.bytes);
+    job.extents.push_back(extent);
+  }
+  std::shuffle(job.extents.begin(), job.extents.end(), random);
+  job.slot = PageArena(room + kDiskPage);
+  std::memset(job.slot.data(), static_cast<int>(kUntouched), job.slot.size());
+  return job;
+}
+
+void expect_bytes(test::MemoryFiles& files, const Job& job) {
+  for (const Extent& extent : job.extents) {
+    if (extent.bytes == 0) continue;
+    EXPECT_EQ(0, std::memcmp(job.slot.data() + extent.slot_offset, files.bytes(extent.file).data() + extent.offset,
+                             extent.bytes));
+  }
+  EXPECT_EQ(job.slot.data()[job.slot.size() - 1], kUntouched);  // nothing beyond the last window
+}
+
+class ReadQueueLaw : public testing::TestWithParam<std::tuple<bool, int, double>> {};
+
+TEST_P(ReadQueueLaw, EqualsAnIndependentCopy) {
+  const auto [aligned, readers, short_reads] = GetParam();
+  test::MemoryFiles files(aligned, {.short_reads = short_reads, .seed = 7});
+  files.add(test::random_bytes(10'000'019, 1));
+  files.add(test::random_bytes(5'000, 2));
+  files.add(test::random_bytes(4 * kDiskPage, 3));
+  const auto queue = make_pread_queue(files, readers);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    std::vector<Job> jobs;
+    for (int job = 0; job < 8; ++job) jobs.push_back(random_job(files, random, job == 0 ? 9'500'000 : 30'000));
+    Landings landings;
+    for (std::size_t job = 0; job < jobs.size(); ++job)
+      queue->submit(job, jobs[job].extents, jobs[job].slot.slice(0, jobs[job].slot.size() - kDiskPage),
+                    random() % 2 ? Urgency::demand : Urgency::next, landings);
+    std::vector<bool> seen(jobs.size());
+    for (std::size_t count = 0; count < jobs.size(); ++count) {
+      const Landed landed = landings.wait();
+      ASSERT_TRUE(landed.status.has_value()) << landed.status.error().what;
+      ASSERT_FALSE(seen[landed.tag]);
+      seen[landed.tag] = true;
+      expect_bytes(files, jobs[landed.tag]);
+    }
+    Landed none;
+    EXPECT_FALSE(landings.poll(none));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, ReadQueueLaw,
+                         testing::Combine(testing::Bool(), testing::Values(0, 1, 4), testing::Values(0.0, 0.4)));
+
+TEST(ReadQueue, AFailedReadIsReportedOnceAndNamesTheFile) {
+  test::MemoryFiles files(true, {.failing_reads = 0.02, .longest_delay = std::chrono::microseconds(200), .seed = 3});
+  files.add(test::random_bytes(20'000'000, 1));
+  const auto queue = make_pread_queue(files, 3);
+  int failures = 0;
+  for (int round = 0; round < 30; ++round) {
+    const PageArena slot(20'004'864);
+    Landings landings;
+    const Extent all{0, 0, 20'000'000, 0};
+    queue->submit(5, {&all, 1}, slot.slice(0, slot.size()), Urgency::demand, landings);
+    const Landed landed = landings.wait();
+    EXPECT_EQ(landed.tag, 5u);
+    if (landed.status) {
+      EXPECT_EQ(0, std::memcmp(slot.data(), files.bytes(0).data(), 20'000'000));
+    } else {
+      ++failures;
+      EXPECT_EQ(landed.status.error().kind, ErrorKind::io);
+      EXPECT_NE(landed.status.error().what.find("file-0"), std::string::npos);
+    }
+    Landed again;
+    EXPECT_FALSE(landings.poll(again));
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_LT(failures, 30);
+}
+
+TEST(ReadQueue, AFileThatEndsEarlyIsCorrupt) {
+  for (bool aligned : {false, true}) {
+    test::MemoryFiles files(aligned);
+    files.add(test::random_bytes(9'000, 1));
+    const auto queue = make_pread_queue(files, 1);
+    const PageArena slot(16'384);
+    Landings landings;
+    const Extent beyond{0, 5'000, 4'001, 5'000 % kDiskPage};  // one byte too many
+    queue->submit(1, {&beyond, 1}, slot.slice(0, slot.size()), Urgency::demand, landings);
+    const Landed landed = landings.wait();
+    ASSERT_FALSE(landed.status.has_value());
+    EXPECT_EQ(landed.status.error().kind, ErrorKind::corrupt);
+    EXPECT_NE(landed.status.error().what.find("file-0"), std::string::npos);
+  }
+}
+
+TEST(ReadQueue, DemandOvertakesReadAhead) {
+  test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(4)});
+  files.add(test::random_bytes(4 << 20, 1));
+  const auto queue = make_pread_queue(files, 1);
+  const PageArena slots(12 * kDiskPage);
+  Landings landings;
+  const Extent extent{0, 0, kDiskPage, 0};
+  for (std::uint64_t tag = 0; tag < 10; ++tag)
+    queue->submit(tag, {&extent, 1}, slots.slice(tag * kDiskPage, kDiskPage), Urgency::next, landings);
+  queue->submit(10, {&extent, 1}, slots.slice(10 * kDiskPage, kDiskPage), Urgency::demand, landings);
+  int place = -1;  // of the demanded read among the landings
+  for (int count = 0; count <= 10; ++count)
+    if (landings.wait().tag == 10) place = count;
+  EXPECT_LE(place, 2);  // behind what was being read already
+}
+
+TEST(ReadQueue, DestructionWaitsForEverythingQueued) {
+  test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(2)});
+  files.add(test::random_bytes(4 << 20, 1));
+  const PageArena slots(20 * kDiskPage);
+  Landings landings;
+  const Extent extent{0, 0, kDiskPage, 0};
+  {
+    const auto queue = make_pread_queue(files, 2);
+    for (std::uint64_t tag = 0; tag < 20; ++tag)
+      queue->submit(tag, {&extent, 1}, slots.slice(tag * kDiskPage, kDiskPage), Urgency::next, landings);
+  }
+  Landed landed;
+  int count = 0;
+  while (landings.poll(landed)) ++count;
+  EXPECT_EQ(count, 20);
+}
+
+TEST(ReadQueue, StatsCountRequestsBytesAndBusyTime) {
+  test::MemoryFiles files(true);
+  files.add(test::random_bytes(1 << 20, 1));
+  const auto queue = make_pread_queue(files, 2);
+  const PageArena slot(kDiskPage * 2);
+  Landings landings;
+  const Extent extent{0, 100, 1'000, 100};
+  queue->submit(0, {&extent, 1}, slot.slice(0, slot.size()), Urgency::demand, landings);
+  queue->submit(1, {}, slot.slice(0, slot.size()), Urgency::demand, landings);
+  landings.wait();
+  landings.wait();
+  EXPECT_EQ(queue->stats().requests, 2u);
+  EXPECT_EQ(queue->stats().bytes, 1'000u);  // not the widened window
+  EXPECT_GT(queue->stats().busy_seconds, 0);
+}
+
+}  // namespace
+}  // namespace sluice
