@@ -1,0 +1,265 @@
+// See reference.h. Each comment names the rule of docs/numerics.md that the lines below it spell out.
+#include "compute/reference.h"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+#include "compute/exact_functions.h"
+#include "formats/format.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr std::size_t kLanes = 16, kBlock = 32;
+
+float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// "Sums", 1: sixteen chains over blocks of 32 (the last padded with zeros), then the fold 16 -> 8 -> 4 -> 2 -> 1.
+// element(block offset, lane, step): which of the block's 32 numbers `lane` takes first (step 0) and second.
+template <class Element>
+float dot(std::span<const float> a, std::span<const float> b, Element element) {
+  std::array<float, kLanes> lanes{};
+  for (std::size_t block = 0; block < a.size(); block += kBlock)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      for (std::size_t step = 0; step < 2; ++step) {
+        const std::size_t k = block + element(lane, step);
+        lanes[lane] = k < a.size() ? fma(a[k], b[k], lanes[lane]) : fma(0.f, 0.f, lanes[lane]);
+      }
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+    for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] = lanes[lane] + lanes[lane + half];
+  return lanes[0];
+}
+float matmul_dot(std::span<const float> w, std::span<const float> x) {  // lane = floor(k / 2) mod 16
+  return dot(w, x, [](std::size_t lane, std::size_t step) { return 2 * lane + step; });
+}
+float lane_dot(std::span<const float> a, std::span<const float> b) {  // lane = k mod 16
+  return dot(a, b, [](std::size_t lane, std::size_t step) { return lane + kLanes * step; });
+}
+
+// maximum; e_i = exp(s_i - m); z = plain adds in rising i; p_i = e_i / z.
+void softmax(std::span<float> scores) {
+  float largest = scores[0];
+  for (float score : scores) largest = score > largest ? score : largest;
+  float sum = 0;
+  for (float& score : scores) sum = sum + (score = exact_exp(score - largest));
+  for (float& score : scores) score = score / sum;
+}
+
+}  // namespace
+
+void ReferenceOps::matmul(std::span<const Product> products) {
+  for (const Product& product : products) {
+    SLUICE_DCHECK(product.x.width == product.w.shape.cols && product.y.width == product.w.shape.rows);
+    std::vector<float> decoded(at(product.w.shape.cols));
+    for (int out = 0; out < product.w.shape.rows; ++out) {
+      format(product.w.format).decode_row(product.w, out, decoded);
+      for (int row = 0; row < product.x.rows; ++row) product.y[row][at(out)] = matmul_dot(decoded, product.x[row]);
+    }
+  }
+}
+
+void ReferenceOps::matmul_transposed(std::span<const Product> products) {
+  for (const Product& product : products) {
+    SLUICE_DCHECK(product.x.width == product.w.shape.rows && product.y.width == product.w.shape.cols);
+    std::vector<float> decoded(at(product.w.shape.cols));
+    for (int row = 0; row < product.y.rows; ++row)
+      for (float& y : product.y[row]) y = 0;
+    for (int i = 0; i < product.w.shape.rows; ++i) {
+      format(product.w.format).decode_row(product.w, i, decoded);
+      for (int row = 0; row < product.x.rows; ++row)
+        for (std::size_t j = 0; j < decoded.size(); ++j)
+          product.y[row][j] = fma(decoded[j], product.x[row][at(i)], product.y[row][j]);
+    }
+  }
+}
+
+// r = 1 / sqrt(dot(x, x) / n + eps); y = (x · r) · w.
+void ReferenceOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
+  SLUICE_DCHECK(x.width % static_cast<int>(gain.size()) == 0);
+  for (int row = 0; row < x.rows; ++row)
+    for (std::size_t first = 0; first < at(x.width); first += gain.size()) {
+      const std::span<const float> run = x[row].subspan(first, gain.size());
+      const float r = 1.f / std::sqrt(lane_dot(run, run) / static_cast<float>(gain.size()) + eps);
+      for (std::size_t i = 0; i < gain.size(); ++i) y[row][first + i] = (run[i] * r) * gain[i];
+    }
+}
+
+void ReferenceOps::l2_norm(Rows x, int width, float eps, float scale) {
+  SLUICE_DCHECK(x.width % width == 0);
+  for (int row = 0; row < x.rows; ++row)
+    for (int first = 0; first < x.width; first += width) {
+      const std::span<float> run = x[row].subspan(at(first), at(width));
+      const float r = 1.f / std::sqrt(lane_dot(run, run) + eps);
+      for (float& value : run) {
+        value = value * r;
+        if (scale != 1.f) value = value * scale;
+      }
+    }
+}
+
+void ReferenceOps::add(Rows x, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) y[row][i] = y[row][i] + x[row][i];
+}
+
+void ReferenceOps::sigmoid(Rows x, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) y[row][i] = exact_sigmoid(x[row][i]);
+}
+
+void ReferenceOps::gate_sigmoid(Rows gate, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) y[row][i] = y[row][i] * exact_sigmoid(gate[row][i]);
+}
+
+void ReferenceOps::situ(Rows gate, Rows up, float b1, float b2, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) {
+      const float g = gate[row][i], u = up[row][i];
+      y[row][i] = ((b1 * exact_tanh(g / b1)) * exact_sigmoid(g)) * (b2 * exact_tanh(u / b2));
+    }
+}
+
+void ReferenceOps::weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) {
+      float sum = 0;
+      for (int k = row * per_row; k < (row + 1) * per_row; ++k) sum = fma(weights[at(k)], outputs[k][i], sum);
+      y[row][i] = sum;
+    }
+}
+
+void ReferenceOps::attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
+                                      Rows weights) {
+  std::vector<float> p(sources.size());
+  for (int row = 0; row < y.rows; ++row) {
+    for (std::size_t j = 0; j < sources.size(); ++j) {
+      const std::span<const float> v = sources[j][row];
+      p[j] = lane_dot(v, f) * (1.f / std::sqrt(lane_dot(v, v) / static_cast<float>(y.width) + eps));
+    }
+    softmax(p);
+    for (std::size_t i = 0; i < at(y.width); ++i) {
+      float sum = 0;
+      for (std::size_t j = 0; j < sources.size(); ++j) sum = fma(p[j], sources[j][row][i], sum);
+      y[row][i] = sum;
+    }
+    if (weights.data != nullptr)
+      for (std::size_t j = 0; j < sources.size(); ++j) weights[row][j] = p[j];
+  }
+}
+
+// First tap a product, then fma, oldest to newest; then acc · sigmoid(acc).
+void ReferenceOps::short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) {
+  const std::size_t channels = at(x.width), width = at(kernel), kept = width - 1;
+  std::vector<float> inputs(width);  // of one channel, oldest first
+  for (std::size_t c = 0; c < channels; ++c) {
+    for (std::size_t i = 0; i < kept; ++i) inputs[i] = history[i * channels + c];
+    for (int row = 0; row < x.rows; ++row) {
+      inputs[kept] = x[row][c];
+      float sum = taps[c * width] * inputs[0];
+      for (std::size_t i = 1; i < width; ++i) sum = fma(taps[c * width + i], inputs[i], sum);
+      y[row][c] = sum * exact_sigmoid(sum);
+      for (std::size_t i = 0; i < kept; ++i) inputs[i] = inputs[i + 1];
+    }
+    for (std::size_t i = 0; i < kept; ++i) history[i * channels + c] = inputs[i];
+  }
+}
+
+void ReferenceOps::kda_decay(Rows z, std::span<const float> a_log, std::span<const float> dt_bias, float bound, int dim,
+                             Rows alpha) {
+  for (int row = 0; row < z.rows; ++row)
+    for (std::size_t i = 0; i < at(z.width); ++i) {
+      const float rate = exact_exp(a_log[i / at(dim)]);
+      alpha[row][i] = exact_exp(bound * exact_sigmoid(rate * (z[row][i] + dt_bias[i])));
+    }
+}
+
+// S_ij = alpha_i S_ij; u_j = fma chain k_i S_ij; d_j = beta (v_j - u_j); S_ij = fma(k_i, d_j, S_ij); o_j = fma chain
+// q_i S_ij; all in rising i.
+void ReferenceOps::kda_recurrence(const KdaStep& step) {
+  const std::size_t dim = at(step.dim);
+  std::vector<float> u(dim), d(dim), o(dim);
+  for (int row = 0; row < step.q.rows; ++row)
+    for (std::size_t head = 0; head < at(step.heads); ++head) {
+      const auto part = [&](Rows rows) { return rows[row].subspan(head * dim, dim); };
+      const std::span<const float> q = part(step.q), k = part(step.k), v = part(step.v), alpha = part(step.alpha);
+      float* const state = step.state + head * dim * dim;
+      std::fill(u.begin(), u.end(), 0.f);
+      std::fill(o.begin(), o.end(), 0.f);
+      for (std::size_t i = 0; i < dim; ++i)
+        for (std::size_t j = 0; j < dim; ++j) {
+          state[i * dim + j] = alpha[i] * state[i * dim + j];
+          u[j] = fma(k[i], state[i * dim + j], u[j]);
+        }
+      for (std::size_t j = 0; j < dim; ++j) d[j] = step.beta[row][head] * (v[j] - u[j]);
+      for (std::size_t i = 0; i < dim; ++i)
+        for (std::size_t j = 0; j < dim; ++j) {
+          state[i * dim + j] = fma(k[i], d[j], state[i * dim + j]);
+          o[j] = fma(q[i], state[i * dim + j], o[j]);
+        }
+      std::copy(o.begin(), o.end(), part(step.out).begin());
+    }
+}
+
+namespace {
+
+// One block of 64 positions or the running result: maximum, sum of weights, weighted sum of values [latent].
+struct SoftmaxPart {
+  float m = 0, l = 0;
+  std::vector<float> a;
+};
+
+// "attention, one block": positions [0, count) of `page`.
+SoftmaxPart attend_block(std::span<const float> query, const float* page, int count, int latent, float scale) {
+  SoftmaxPart part{0, 0, std::vector<float>(at(latent))};
+  std::vector<float> scores(at(count));
+  for (std::size_t s = 0; s < scores.size(); ++s) {
+    scores[s] = lane_dot(query, {page + s * query.size(), query.size()}) * scale;
+    part.m = s == 0 || scores[s] > part.m ? scores[s] : part.m;
+  }
+  for (std::size_t s = 0; s < scores.size(); ++s) {
+    const float e = exact_exp(scores[s] - part.m);
+    part.l = part.l + e;
+    for (std::size_t c = 0; c < part.a.size(); ++c) part.a[c] = fma(e, page[s * query.size() + c], part.a[c]);
+  }
+  return part;
+}
+
+// "attention, merging": m' = max; f, g = exp of what each side lacks; l = fma(l_b, g, l f); a = fma(a_b, g, a f).
+void merge(SoftmaxPart& running, const SoftmaxPart& block) {
+  const float m = running.m > block.m ? running.m : block.m;
+  const float f = exact_exp(running.m - m), g = exact_exp(block.m - m);
+  running.m = m;
+  running.l = fma(block.l, g, running.l * f);
+  for (std::size_t c = 0; c < running.a.size(); ++c) running.a[c] = fma(block.a[c], g, running.a[c] * f);
+}
+
+}  // namespace
+
+void ReferenceOps::latent_attention(const LatentAttention& attention) {
+  const int width = attention.latent + attention.rope;
+  for (int row = 0; row < attention.query.rows; ++row)
+    for (int head = 0; head < attention.heads; ++head) {
+      const std::span<const float> query = attention.query[row].subspan(at(head * width), at(width));
+      const int seen = attention.first_position + row + 1;
+      SoftmaxPart running;
+      for (int first = 0; first < seen; first += kAttentionBlock) {
+        const float* page = attention.pages[at(first / kAttentionBlock)];
+        const int count = std::min(kAttentionBlock, seen - first);
+        SoftmaxPart block = attend_block(query, page, count, attention.latent, attention.scale);
+        if (first == 0) {
+          running = std::move(block);
+        } else {
+          merge(running, block);
+        }
+      }
+      const std::span<float> out = attention.out[row].subspan(at(head * attention.latent), at(attention.latent));
+      for (std::size_t c = 0; c < out.size(); ++c) out[c] = running.a[c] / running.l;
+    }
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+// The operations as plain loops over decode_row: the definition that every kernel must equal, bit for bit.
+//
+// Written to be read beside docs/numerics.md, one step of it a line. Slow and single-threaded; used by tests, and good
+// enough for tiny checkpoints. An operation that has no row in docs/numerics.md is defined here and there at once.
+#pragma once
+
+#include "compute/ops.h"
+
+namespace sluice {
+
+class ReferenceOps final : public Ops {
+ public:
+  void matmul(std::span<const Product> products) override;
+  void matmul_transposed(std::span<const Product> products) override;
+  void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void l2_norm(Rows x, int width, float eps, float scale) override;
+  void add(Rows x, Rows y) override;
+  void sigmoid(Rows x, Rows y) override;
+  void gate_sigmoid(Rows gate, Rows y) override;
+  void situ(Rows gate, Rows up, float b1, float b2, Rows y) override;
+  void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
+  void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
+                          Rows weights) override;
+  void short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) override;
+  void kda_decay(Rows z, std::span<const float> a_log, std::span<const float> dt_bias, float bound, int dim,
+                 Rows alpha) override;
+  void kda_recurrence(const KdaStep& step) override;
+  void latent_attention(const LatentAttention& attention) override;
+};
+
+}  // namespace sluice
