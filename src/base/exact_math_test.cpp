@@ -1,0 +1,45 @@
+// Tests of exact_math.h and counter_random.h.
+#include "base/exact_math.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/counter_random.h"
+
+namespace sluice {
+namespace {
+
+TEST(ExactMath, ExpIsWithinOneUlpOfTheCLibrary) {
+  for (int step = -74000; step <= 70900; ++step) {
+    const double x = step * 0.01 + 1e-5 * (step % 7);
+    const double ours = exact_exp(x), theirs = std::exp(x);
+    ASSERT_LE(std::fabs(ours - theirs), std::nextafter(theirs, std::numeric_limits<double>::infinity()) - theirs) << x;
+  }
+  EXPECT_EQ(exact_exp(0), 1);
+  EXPECT_EQ(exact_exp(-std::numeric_limits<double>::infinity()), 0);
+  EXPECT_EQ(exact_exp(1000), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(exact_exp(std::nan(""))));
+}
+
+TEST(ExactMath, ExpHasTheseBitsEverywhere) {
+  EXPECT_EQ(exact_exp(1), 0x1.5bf0a8b145769p+1);
+  EXPECT_EQ(exact_exp(-0.5), 0x1.368b2fc6f960ap-1);
+}
+
+TEST(CounterRandom, DependsOnEachArgumentAndIsEven) {
+  EXPECT_NE(counter_random(1, 2, 3), counter_random(1, 2, 4));
+  EXPECT_NE(counter_random(1, 2, 3), counter_random(1, 3, 3));
+  EXPECT_NE(counter_random(1, 2, 3), counter_random(2, 2, 3));
+  int buckets[16] = {};
+  constexpr int kDraws = 160000;
+  for (int position = 0; position < kDraws; ++position)
+    ++buckets[static_cast<int>(counter_uniform(7, static_cast<std::uint64_t>(position)) * 16)];
+  double chi_square = 0;
+  for (int count : buckets) chi_square += (count - kDraws / 16.0) * (count - kDraws / 16.0) / (kDraws / 16.0);
+  EXPECT_LT(chi_square, 37.7);  // 15 degrees of freedom, one in a thousand
+}
+
+}  // namespace
+}  // namespace sluice
