@@ -141,13 +141,14 @@ class PreadQueue final : public ReadQueue {
       for (std::size_t other = 0; other + 1 < request->windows.size(); ++other)
         SLUICE_CHECK(!overlap(request->windows[other], request->windows.back()));
     }
+    const bool nothing_to_read = request->windows.empty();  // once queued, the request belongs to the readers
     {
       const std::scoped_lock lock(mutex_);
       stats_.bytes += bytes;
       ++stats_.requests;
-      if (!request->exhausted()) (urgency == Urgency::demand ? demand_ : next_).push_back(request);
+      if (!nothing_to_read) (urgency == Urgency::demand ? demand_ : next_).push_back(std::move(request));
     }
-    if (request->exhausted())
+    if (nothing_to_read)
       landings.land({tag, {}});
     else if (threads_.empty())
       serve();
