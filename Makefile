@@ -1,0 +1,59 @@
+# The commands a person types. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); these targets install
+# the Debian packages that are missing, configure once, and call ninja and ctest.
+.DEFAULT_GOAL := build
+.PHONY: build demo test test-slow format tidy clean packages
+
+JOBS ?= $(shell nproc)
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+# The floors where threads meet: their tests run under the thread sanitizer.
+TSAN_FLOORS = base io
+# For example -DCMAKE_CXX_COMPILER_LAUNCHER=ccache.
+CONFIGURE_FLAGS ?=
+# $(call configured,PRESET,FOLDER): ninja repeats the configuration itself when a CMake file changed.
+configured = test -f $(2)/build.ninja || cmake --preset $(1) $(CONFIGURE_FLAGS)
+
+## build: build/sluice (the default)
+build: packages
+	@$(call configured,release,build)
+	@ninja -C build -j $(JOBS) sluice
+
+## demo: build, then generate text from the bundled checkpoint under a budget smaller than its weights
+demo: build
+	@scripts/demo.sh
+
+## test: build everything and run the quick suite
+test: packages
+	@$(call configured,release,build)
+	@ninja -C build -j $(JOBS)
+	@$(CTEST) --test-dir build -LE slow
+
+## test-slow: the long matrices, then everything again under the address, undefined and thread sanitizers
+test-slow: packages
+	@scripts/packages.sh format
+	@$(call configured,release,build)
+	@ninja -C build -j $(JOBS)
+	@$(CTEST) --test-dir build -L 'slow|structure'
+	@$(call configured,asan,build-asan)
+	@ninja -C build-asan -j $(JOBS)
+	@$(CTEST) --test-dir build-asan -LE 'slow|structure'
+	@$(call configured,tsan,build-tsan)
+	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test)
+	@set -e; for floor in $(TSAN_FLOORS); do build-tsan/src/$${floor}_test --gtest_brief=1; done
+
+## format: rewrite the sources as clang-format 14 says
+format:
+	@scripts/packages.sh format
+	@git ls-files -z 'src/*.h' 'src/*.cpp' 'src/*.inl' 'tests/*.h' 'tests/*.cpp' 'bench/*.cpp' | xargs -0 clang-format-14 -i
+
+## tidy: clang-tidy over src (minutes)
+tidy: packages
+	@scripts/packages.sh tidy
+	@$(call configured,release,build)
+	@run-clang-tidy-14 -quiet -p build -j $(JOBS) "$(CURDIR)/src/.*"
+
+## clean: remove the build folders
+clean:
+	@rm -rf build build-debug build-asan build-tsan build-clang
+
+packages:
+	@scripts/packages.sh build
