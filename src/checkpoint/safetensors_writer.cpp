@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "io/aligned.h"
 
 namespace sluice {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian");
 
 // Large enough that the disk sees long sequential runs, small enough to stay in the processor's cache on its way.
-constexpr std::uint64_t kPiece = std::uint64_t{2} << 20;
+constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;
 
 std::string quoted(const std::string& name) {
   return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -76,11 +77,12 @@ class PieceWriters {
       : file_(file), layout_(layout), fill_(fill) {}
 
   void work() {
-    std::vector<std::byte> buffer(std::min(kPiece, layout_.file_bytes()));
+    const PageArena buffer(std::min(kPiece, layout_.file_bytes()));
+    if (buffer.size() == 0) return keep({ErrorKind::io, "no memory for a write buffer"});
     while (!failed_.load(std::memory_order_relaxed)) {
       const std::uint64_t from = next_.fetch_add(kPiece, std::memory_order_relaxed);
       if (from >= layout_.file_bytes()) return;
-      const std::span<std::byte> piece(buffer.data(), std::min(kPiece, layout_.file_bytes() - from));
+      const std::span<std::byte> piece = buffer.slice(0, std::min(kPiece, layout_.file_bytes() - from));
       Result<> done = fill_piece(layout_, from, piece, fill_);
       if (done) done = file_.write_at(from, piece);
       if (!done) keep(std::move(done.error()));
@@ -153,7 +155,7 @@ Result<SafetensorsLayout> lay_out_safetensors(std::vector<StoredTensor> tensors)
 Result<> write_safetensors(const std::string& path, const SafetensorsLayout& layout, FillTensor fill,
                            WriteOptions options) {
   SLUICE_CHECK(options.threads >= 1);
-  TRY_TAKE(std::unique_ptr<OutputFile> file, OutputFile::create(path, layout.file_bytes()));
+  TRY_TAKE(std::unique_ptr<OutputFile> file, OutputFile::create(path, layout.file_bytes(), options.durability));
   PieceWriters writers(*file, layout, fill);
   const std::uint64_t pieces = (layout.file_bytes() + kPiece - 1) / kPiece;
   std::vector<std::thread> helpers;
@@ -166,7 +168,7 @@ Result<> write_safetensors(const std::string& path, const SafetensorsLayout& lay
   writers.work();
   for (std::thread& helper : helpers) helper.join();
   TRY(std::move(writers).outcome());
-  return file->commit(options.durability);
+  return file->commit();
 }
 
 std::string shard_name(int shard, int shards) {

@@ -48,7 +48,7 @@ using FillTensor = FunctionRef<Result<>(std::size_t tensor, std::uint64_t offset
 
 struct WriteOptions {
   int threads = 1;  // fill and write side by side; above 1, `fill` is called by several threads at once
-  OutputFile::Durability durability = OutputFile::Durability::synced;
+  Durability durability = Durability::synced;
 };
 
 // Writes `path`; an error of `fill` or of the disk leaves no file behind.

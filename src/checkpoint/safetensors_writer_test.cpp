@@ -72,19 +72,22 @@ TEST(SafetensorsWriter, WritesHeaderAndBytesExactly) {
     EXPECT_EQ(static_cast<std::byte>(file[16 + length + index]), byte_of("w", index));
 }
 
-// Tensors of odd sizes across several pieces: each byte must be the same for one thread and for many.
+// Tensors of odd sizes across several pieces: each byte must be the same for one thread and for many, through the page
+// cache and past it (a synced file of this size is written directly).
 TEST(SafetensorsWriter, ThreadsDoNotChangeTheFile) {
   const test::TempDir dir;
-  std::vector<StoredTensor> tensors{{"f", StoredType::f32, {700'001}}, {"h", StoredType::bf16, {1'500'003}}};
+  std::vector<StoredTensor> tensors{{"f", StoredType::f32, {3'700'001}}, {"h", StoredType::bf16, {1'500'003}}};
   for (int index = 0; index < 300; ++index)
     tensors.push_back({"u" + std::to_string(index), StoredType::u8, {static_cast<std::uint64_t>(9'973 + index)}});
   const auto layout = lay_out_safetensors(tensors);
   ASSERT_TRUE(layout.has_value());
-  ASSERT_TRUE(write_patterned(dir / "one", *layout, {1, OutputFile::Durability::cached}).has_value());
-  ASSERT_TRUE(write_patterned(dir / "many", *layout, {5, OutputFile::Durability::cached}).has_value());
+  ASSERT_TRUE(write_patterned(dir / "one", *layout, {1, Durability::cached}).has_value());
+  ASSERT_TRUE(write_patterned(dir / "many", *layout, {5, Durability::cached}).has_value());
+  ASSERT_TRUE(write_patterned(dir / "direct", *layout, {3, Durability::synced}).has_value());
   const std::string one = read_text(dir / "one");
   ASSERT_EQ(one.size(), layout->file_bytes());
   EXPECT_TRUE(one == read_text(dir / "many"));
+  EXPECT_TRUE(one == read_text(dir / "direct"));
   for (std::size_t tensor = 0; tensor < layout->tensors.size(); ++tensor)
     for (std::uint64_t offset = 0; offset < layout->tensors[tensor].bytes(); ++offset)
       ASSERT_EQ(static_cast<std::byte>(one[layout->begins[tensor] + offset]),
@@ -115,7 +118,7 @@ TEST(SafetensorsWriter, AFailedFillLeavesNoFile) {
       if (offset > 4'000'000) return fail(ErrorKind::cancelled, "stopped");
       return {};
     };
-    const Result<> done = write_safetensors(dir / "x", *layout, fill, {threads, OutputFile::Durability::cached});
+    const Result<> done = write_safetensors(dir / "x", *layout, fill, {threads, Durability::cached});
     ASSERT_FALSE(done.has_value());
     EXPECT_EQ(done.error().kind, ErrorKind::cancelled);
     EXPECT_TRUE(std::filesystem::is_empty(dir.path()));

@@ -15,27 +15,35 @@
 
 namespace sluice {
 
+enum class Durability {
+  cached,  // left to the system to write when it likes: for files that are cheap to make again
+  synced,  // on disk when commit returns, so that a power cut cannot leave a named file with a missing tail
+};
+
 class OutputFile {
  public:
   // Makes PATH.part of `bytes` bytes and reserves them on disk where the file system can, so that a full disk is found
   // out before the work and not after it. A PATH.part from an earlier attempt is replaced.
-  static Result<std::unique_ptr<OutputFile>> create(const std::string& path, std::uint64_t bytes);
+  static Result<std::unique_ptr<OutputFile>> create(const std::string& path, std::uint64_t bytes,
+                                                    Durability durability = Durability::synced);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Writes all of `piece`, or fails naming the file and what was wrong. Requires: inside the file.
+  // Writes all of `piece`, or fails naming the file and what was wrong. Requires: inside the file. Whole disk pages of
+  // a large synced file, at a page's place in memory and file, go past the page cache: much faster where the disk is,
+  // and the cache keeps what others need.
   Result<> write_at(std::uint64_t offset, std::span<const std::byte> piece);
-  enum class Durability { cached, synced };
-  // The file gets its name; `synced` waits until the disk holds its bytes, so that a power cut cannot leave a named
-  // file with a missing tail.
-  Result<> commit(Durability durability);
+  // The file gets its name.
+  Result<> commit();
 
  private:
-  OutputFile(std::string path, int descriptor, std::uint64_t bytes);
+  OutputFile(std::string path, std::uint64_t bytes, Durability durability);
+  Result<> write_all(int descriptor, std::uint64_t offset, std::span<const std::byte> piece);
   std::string path_;
-  int descriptor_;
   std::uint64_t bytes_;
+  Durability durability_;
+  int buffered_ = -1, direct_ = -1;  // descriptors of the same file; direct_ is -1 where it is not used
 };
 
 // A small file at once.

@@ -19,7 +19,7 @@ TEST(OutputFile, AppearsOnCommitOnly) {
   EXPECT_TRUE((*file)->write_at(3, std::as_bytes(std::span("def", 3))).has_value());
   EXPECT_TRUE((*file)->write_at(0, std::as_bytes(std::span("abc", 3))).has_value());
   EXPECT_FALSE(std::filesystem::exists(dir / "x"));
-  ASSERT_TRUE((*file)->commit(OutputFile::Durability::synced).has_value());
+  ASSERT_TRUE((*file)->commit().has_value());
   std::ifstream in(dir / "x", std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "abcdef");
   file->reset();

@@ -243,7 +243,7 @@ void write_golden_vector(const std::filesystem::path& directory) {
       return {};
     };
     must(write_safetensors((directory / shard_name(shard + 1, kLayers + 1)).string(), layout, fill,
-                           {1, OutputFile::Durability::cached}));
+                           {1, Durability::cached}));
   }
   must(write_safetensors_index(directory.string(), shards));
   must(write_text_file((directory / "config.json").string(), golden_vector().at("config").dump(1)));

@@ -1,0 +1,122 @@
+// Values of random checkpoints: finite, of the stated size, and the same however a tensor is cut into pieces.
+#include "checkpoint/synth_values.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include "base/numbers.h"
+
+namespace sluice {
+namespace {
+
+std::vector<std::byte> filled(const ValueRule& rule, StoredType type, std::size_t elements, std::uint64_t key = 7) {
+  std::vector<std::byte> bytes(elements * stored_type_bytes(type));
+  fill_values(rule, type, key, 0, bytes);
+  return bytes;
+}
+
+std::vector<double> numbers(const ValueRule& rule, StoredType type, std::size_t elements) {
+  const std::vector<std::byte> bytes = filled(rule, type, elements);
+  std::vector<double> out;
+  for (std::size_t index = 0; index < elements; ++index) {
+    float value = 0;
+    std::uint16_t half = 0;
+    if (type == StoredType::f32) std::memcpy(&value, &bytes[4 * index], 4);
+    if (type == StoredType::bf16) std::memcpy(&half, &bytes[2 * index], 2), value = bf16_to_f32(half);
+    out.push_back(value);
+  }
+  return out;
+}
+
+double rms(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+TEST(SynthValues, AnyCutGivesTheSameBytes) {
+  const struct {
+    ValueRule rule;
+    StoredType type;
+  } cases[] = {{{ValueKind::around_zero, 0.02}, StoredType::bf16}, {{ValueKind::near_one}, StoredType::bf16},
+               {{ValueKind::near_one}, StoredType::f32},           {{ValueKind::between, -1, 1}, StoredType::f32},
+               {{ValueKind::ramp, -1, 1, 50}, StoredType::f32},    {{ValueKind::e2m1_codes}, StoredType::u8},
+               {{ValueKind::e8m0_near, 0.02}, StoredType::u8}};
+  for (const auto& [rule, type] : cases) {
+    const std::uint64_t size = stored_type_bytes(type);
+    const std::vector<std::byte> whole = filled(rule, type, 103);
+    for (std::uint64_t begin = 0; begin <= whole.size(); begin += size)
+      for (std::uint64_t end = begin; end <= whole.size(); end += size) {
+        std::vector<std::byte> piece(end - begin);
+        fill_values(rule, type, 7, begin, piece);
+        ASSERT_TRUE(std::equal(piece.begin(), piece.end(), whole.begin() + static_cast<std::ptrdiff_t>(begin)))
+            << static_cast<int>(rule.kind) << " from " << begin << " to " << end;
+      }
+  }
+}
+
+TEST(SynthValues, AroundZeroHasItsSizeAndBothSigns) {
+  for (const double wanted : {1e-4, 0.0118, 0.3, 1.0, 40.0}) {
+    const std::vector<double> values = numbers({ValueKind::around_zero, wanted}, StoredType::bf16, 20'000);
+    EXPECT_GT(rms(values), wanted / 1.45);
+    EXPECT_LT(rms(values), wanted * 1.45);
+    double sum = 0;
+    for (const double value : values) sum += value;
+    EXPECT_LT(std::abs(sum / 20'000), 0.05 * wanted);
+    EXPECT_GT(std::set<double>(values.begin(), values.end()).size(), 900u);  // of 2 x 4 x 128
+  }
+}
+
+TEST(SynthValues, GainsAreNearOneAndDiffer) {
+  for (const StoredType type : {StoredType::bf16, StoredType::f32}) {
+    const std::vector<double> values = numbers({ValueKind::near_one}, type, 5'000);
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    EXPECT_GE(*least, 0.75);
+    EXPECT_LT(*most, 1.5);
+    EXPECT_LT(*least, 0.77);
+    EXPECT_GT(*most, 1.47);
+  }
+}
+
+TEST(SynthValues, RampAndRange) {
+  const std::vector<double> ramp = numbers({ValueKind::ramp, -0.5, 1.5, 5}, StoredType::f32, 8);
+  EXPECT_EQ(ramp, (std::vector<double>{-0.5, 0, 0.5, 1, 1.5, 0, 0, 0}));
+  for (const double value : numbers({ValueKind::between, -4, 0}, StoredType::f32, 5'000)) {
+    EXPECT_GE(value, -4);
+    EXPECT_LE(value, 0);
+  }
+}
+
+TEST(SynthValues, ScalesAreSoundAndAllCodesOccur) {
+  for (const double wanted : {1e-30, 0.0156, 1.0, 1e30}) {
+    const std::vector<std::byte> scales = filled({ValueKind::e8m0_near, wanted}, StoredType::u8, 4'000);
+    std::set<int> seen;
+    for (const std::byte scale : scales) seen.insert(static_cast<int>(scale));
+    const int centre = static_cast<int>(std::round(std::log2(wanted))) + 127;
+    EXPECT_EQ(seen, (std::set<int>{centre - 1, centre, centre + 1, centre + 2}));
+    EXPECT_LT(*seen.rbegin(), static_cast<int>(kE8m0FirstCorrupt));
+  }
+  std::set<std::byte> codes;
+  double sum = 0;
+  for (const std::byte byte : filled({ValueKind::e2m1_codes}, StoredType::u8, 20'000)) {
+    codes.insert(byte);
+    const double value = e2m1_to_f32(static_cast<unsigned>(byte));
+    sum += value * value;
+  }
+  EXPECT_EQ(codes.size(), 256u);
+  EXPECT_NEAR(std::sqrt(sum / 20'000), kE2m1Rms, 0.03);
+}
+
+TEST(SynthValues, KeysDependOnSeedAndName) {
+  std::set<std::uint64_t> keys;
+  for (std::uint64_t seed = 0; seed < 50; ++seed)
+    for (const char* name : {"a", "b", "ab", "ba", ""}) keys.insert(value_key(seed, name));
+  EXPECT_EQ(keys.size(), 250u);
+}
+
+}  // namespace
+}  // namespace sluice
