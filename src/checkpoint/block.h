@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct TensorSpec {
 struct BlockSpec {
   std::string label;  // "layer 3 attention", "layer 3 expert 17": for plans and errors
   std::vector<TensorSpec> tensors;
+  std::string_view role = "trunk";  // a literal; what the bytes count as in totals: "trunk", "head", "experts"
 };
 
 inline constexpr std::uint64_t kNoScales = ~std::uint64_t{0};
