@@ -44,13 +44,15 @@ class ExpertTable {
  private:
   struct Entry {
     int shape = -1;  // index into shapes_; -1: absent
-    int file = 0;
-    std::uint64_t offset = 0;  // added to the shape's offsets
+    int file = 0;    // -1: the shape is this expert's own layout
+    std::uint64_t offset = 0;
   };
+  const Entry& entry(int layer, int expert) const;
+
   int layers_ = 0, experts_ = 0, count_ = 0;
   std::uint64_t slot_bytes_ = 0, payload_bytes_ = 0;
   std::vector<Entry> entries_;
-  std::vector<BlockLayout> shapes_;  // with offsets relative to the first extent
+  std::vector<BlockLayout> shapes_;  // of one extent: as if at offset 0 of file 0; others: as they are
 };
 
 struct RoleBytes {

@@ -1,0 +1,156 @@
+// See bind.h.
+#include "checkpoint/bind.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/check.h"
+#include "checkpoint/bind_report.h"
+#include "checkpoint/block_layout.h"
+#include "checkpoint/shard_names.h"
+#include "checkpoint/storage.h"
+#include "formats/format.h"
+
+namespace sluice {
+
+namespace {
+
+// "bf16" for people; formats are named by formats/, other types by the header's spelling.
+std::string type_name(Dtype dtype) {
+  std::string name(dtype_name(dtype));
+  for (char& letter : name) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return name;
+}
+
+class Binder {
+ public:
+  Binder(const TensorIndex& index, const Census& census)
+      : index_(index), census_(census), report_(index), used_(index.count()) {}
+
+  void bind_walk();
+  void bind_embedding();
+  void bind_experts();
+  void look_at_the_rest(bool partial);
+
+  const BindReport& report() const { return report_; }
+  BoundCensus take() { return std::move(bound_); }
+
+ private:
+  // Leaves the tensors in found_. False, and reported, if one is missing or wrong.
+  bool find_block(const BlockSpec& block, std::string_view role);
+  FoundTensor take_rows(const StoredForm& form, const TensorSpec& spec, std::string_view role);
+  void count(const TensorRecord& tensor, std::string_view role, std::string_view type);
+
+  const TensorIndex& index_;
+  const Census& census_;
+  BindReport report_;
+  BoundCensus bound_;
+  std::vector<bool> used_;  // by tensor number
+  std::vector<FoundTensor> found_;
+  Neighbours neighbours_;
+};
+
+void Binder::count(const TensorRecord& tensor, std::string_view role, std::string_view type) {
+  const std::size_t number = index_.number(tensor);
+  if (used_[number]) return;  // another slice of it was counted
+  used_[number] = true;
+  RoleBytes& total = bound_.totals[std::string(role)][std::string(type)];
+  ++total.tensors;
+  total.bytes += tensor.bytes;
+}
+
+FoundTensor Binder::take_rows(const StoredForm& form, const TensorSpec& spec, std::string_view role) {
+  const Format& meaning = format(form.format);
+  const auto run = [&](const TensorRecord& tensor, std::uint64_t row_bytes) {
+    count(tensor, role, meaning.name);
+    return FileRun{tensor.file, tensor.offset + static_cast<std::uint64_t>(spec.first_row) * row_bytes,
+                   static_cast<std::uint64_t>(spec.held().rows) * row_bytes};
+  };
+  FoundTensor found = {form.format, spec.held(), run(*form.weights, meaning.row_weight_bytes(spec.shape.cols)), {}};
+  if (form.scales != nullptr) found.scales = run(*form.scales, meaning.row_scale_bytes(spec.shape.cols));
+  return found;
+}
+
+bool Binder::find_block(const BlockSpec& block, std::string_view role) {
+  found_.clear();
+  if (neighbours_.block != kUnknownFile) neighbours_ = {kUnknownFile, neighbours_.block};
+  std::vector<StorageProblem> problems;  // told once the whole block was looked at: then a neighbour is known
+  for (const TensorSpec& spec : block.tensors) {
+    SLUICE_CHECK(spec.first_row >= 0 && spec.row_count >= 0 && spec.first_row + spec.held().rows <= spec.shape.rows);
+    auto form = find_stored(index_, spec);
+    if (!form) {
+      problems.push_back(std::move(form.error()));
+      continue;
+    }
+    neighbours_.block = form->weights->file;
+    found_.push_back(take_rows(*form, spec, role));
+  }
+  for (StorageProblem& problem : problems) {
+    if (problem.missing.empty())
+      report_.wrong(std::move(problem.problem));
+    else
+      report_.missing(problem.missing, neighbours_);
+  }
+  return problems.empty();
+}
+
+void Binder::bind_walk() {
+  bound_.specs = census_.walk;
+  for (const BlockSpec& block : census_.walk)
+    bound_.walk.push_back(find_block(block, block.role) ? lay_out(found_) : BlockLayout{});
+}
+
+void Binder::bind_embedding() {
+  const TensorSpec& spec = census_.embedding;
+  if (!find_block({"embedding", {spec}}, "embedding")) return;
+  const FoundTensor& found = found_.front();
+  if (found.scales && found.scales->file != found.weights.file) {
+    report_.wrong(fmt::format("{} lies in one file and its scales in another", in_quotes(spec.name)));
+    return;
+  }
+  bound_.embedding = {spec.name,          found.format,         found.shape,
+                      found.weights.file, found.weights.offset, found.scales ? found.scales->offset : 0};
+}
+
+void Binder::bind_experts() {
+  bound_.experts = ExpertTable(census_.layers, census_.experts);
+  for (int layer = 0; layer < census_.layers; ++layer) {
+    if (!census_.has_experts[static_cast<std::size_t>(layer)]) continue;
+    for (int expert = 0; expert < census_.experts; ++expert)
+      if (find_block(census_.expert(layer, expert), "experts")) bound_.experts.set(layer, expert, lay_out(found_));
+  }
+}
+
+// What nobody asked for: parts that are left out on purpose, layers beyond a partial census, or a fault.
+void Binder::look_at_the_rest(bool partial) {
+  for (std::size_t number = 0; number < used_.size(); ++number) {
+    if (used_[number]) continue;
+    const TensorRecord& tensor = index_.tensor(number);
+    const bool ignored = std::any_of(census_.ignored.begin(), census_.ignored.end(),
+                                     [&](const std::string& prefix) { return tensor.name().starts_with(prefix); });
+    if (ignored) {
+      count(tensor, "ignored", type_name(tensor.dtype));
+      continue;
+    }
+    if (report_.anything_missing()) report_.unused(tensor);
+    if (!partial) report_.surplus(tensor);
+  }
+}
+
+}  // namespace
+
+Result<BoundCensus> bind_census(const TensorIndex& index, const std::string& directory, const Census& census,
+                                bool partial) {
+  Binder binder(index, census);
+  binder.bind_walk();
+  binder.bind_embedding();
+  binder.bind_experts();
+  binder.look_at_the_rest(partial);
+  if (!binder.report().clean())
+    return tl::unexpected<Error>(binder.report().error(directory, missing_shards(index.files())));
+  return binder.take();
+}
+
+}  // namespace sluice

@@ -1,0 +1,31 @@
+// Cuts the tensors of a block into the fewest reads, and says where each lands in a slot.
+//
+// Tensors that follow each other in a file become one extent, and so do tensors so near that they share a disk page:
+// reads move whole pages, and a page belongs to one extent only. Otherwise each run gets its own pages in the slot.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "checkpoint/block.h"
+
+namespace sluice {
+
+struct FileRun {
+  int file = 0;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+// A tensor of a block (or the rows of it that the block holds), found in the files.
+struct FoundTensor {
+  FormatId format = FormatId::f32;
+  Shape shape;  // as held
+  FileRun weights;
+  std::optional<FileRun> scales;
+};
+
+// Tensor i of the layout is tensor i of `tensors`.
+BlockLayout lay_out(std::span<const FoundTensor> tensors);
+
+}  // namespace sluice

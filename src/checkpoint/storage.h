@@ -1,0 +1,29 @@
+// How checkpoints spell a stored matrix: the table of naming conventions, and the search for one tensor by it.
+//
+// A family asks for "….weight"; whether that is one plain tensor or packed numbers with scales beside them is read off
+// the names and types that are there, never off a quantization config. A new convention is one line of the table.
+#pragma once
+
+#include <string>
+
+#include "checkpoint/block.h"
+#include "checkpoint/tensor_index.h"
+
+namespace sluice {
+
+// What was found for a TensorSpec: whole tensors, before any slice of rows.
+struct StoredForm {
+  FormatId format = FormatId::f32;
+  const TensorRecord* weights = nullptr;
+  const TensorRecord* scales = nullptr;  // null where the format has none
+};
+
+// Why nothing fit. `missing` names what is not there; otherwise `problem` is a sentence about what is there instead.
+struct StorageProblem {
+  std::string missing;
+  std::string problem;
+};
+
+tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, const TensorSpec& spec);
+
+}  // namespace sluice
