@@ -1,0 +1,40 @@
+// Cuts text into the pieces that byte-pair encoding works on, by a family's regular expression (PCRE2).
+//
+// The pattern is matched again and again, each time where the last match ended. It must therefore match something at
+// every position: a gap or an empty match is an error, not a silent skip. \p{..} classes and caseless matching follow
+// the library's Unicode version. Patterns come from the families' code: PCRE2 accepts notations of other engines (such
+// as && in classes) with another meaning, so a pattern found in a file must never be compiled unseen.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/function_ref.h"
+#include "base/result.h"
+
+struct pcre2_real_code_8;  // pcre2_code of the 8-bit library
+
+namespace sluice {
+
+class SplitPattern {
+ public:
+  // A pattern that does not compile is a bug: patterns are ours.
+  static Result<SplitPattern> compile(std::string_view pattern);
+
+  // Calls `piece` for each piece in order; together they are the text. Requires: well-formed UTF-8.
+  // Thread-safe. An error if the library gives up on the text (its limits of memory or of steps).
+  Result<> split(std::string_view text, FunctionRef<void(std::string_view piece)> piece) const;
+
+  std::uint64_t resident_bytes() const;
+
+ private:
+  struct Free {
+    void operator()(pcre2_real_code_8* code) const;
+  };
+  explicit SplitPattern(pcre2_real_code_8* code) : code_(code) {}
+
+  std::unique_ptr<pcre2_real_code_8, Free> code_;
+};
+
+}  // namespace sluice
