@@ -23,9 +23,9 @@ TEST(SplitPattern, PiecesCoverTheText) {
   EXPECT_TRUE(split(R"(\p{L}+)", "").empty());
   // Look-ahead sees the text behind the piece.
   EXPECT_EQ(split(R"(a(?=b)|aa|.)", "aab"), (std::vector<std::string>{"aa", "b"}));
-  // Caseless matching folds by Unicode: U+017F is a form of s.
   // Classes such as \s are Unicode's, not ASCII's.
   EXPECT_EQ(split(R"(\s+|\S+)", "a\u2003b"), (std::vector<std::string>{"a", "\u2003", "b"}));
+  // Caseless matching folds by Unicode: U+017F is a form of s.
   EXPECT_EQ(split(R"(a(?i:'s)?|.)", "a'\u017fa"), (std::vector<std::string>{"a'\u017f", "a"}));
 }
 
