@@ -42,26 +42,32 @@ void detail(std::string_view line) {
 }
 void warn(std::string_view line) { line_to_stderr(fmt::format("sluice: warning: {}", line)); }
 
-Progress::Progress(std::string what, std::uint64_t total_bytes)
-    : what_(std::move(what)), total_(total_bytes), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
+Progress::Progress(std::string what, std::uint64_t total, Unit unit)
+    : what_(std::move(what)), total_(total), unit_(unit), begin_(std::chrono::steady_clock::now()), last_(begin_) {}
 
-Progress::~Progress() {
-  if (shown_ && stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
+Progress::~Progress() { finish(); }
+
+void Progress::finish() {
+  if (shown_ && !finished_ && stderr_is_terminal()) std::fputs("\r\x1b[K", stderr);
+  finished_ = true;
 }
 
-void Progress::at(std::uint64_t bytes) {
-  if (current == Verbosity::quiet) return;
+void Progress::at(std::uint64_t done) {
+  if (current == Verbosity::quiet || finished_) return;
   const auto now = std::chrono::steady_clock::now();
   const bool terminal = stderr_is_terminal();
   if (now - last_ < (terminal ? std::chrono::milliseconds(200) : std::chrono::milliseconds(5000))) return;
   last_ = now;
-  const double elapsed = std::chrono::duration<double>(now - begin_).count();
-  const double rate = static_cast<double>(bytes) / elapsed;
-  std::string line = fmt::format("{}: {}, {}", what_, format_bytes(bytes), format_rate(rate));
-  if (total_ > 0 && rate > 0)
+  const double rate = static_cast<double>(done) / std::chrono::duration<double>(now - begin_).count();
+  const auto amount = [&](std::uint64_t count) {
+    return unit_ == Unit::bytes ? format_bytes(count) : format_count(count) + " tokens";
+  };
+  const std::string speed = unit_ == Unit::bytes ? format_rate(rate) : fmt::format("{:.1f} tokens/s", rate);
+  std::string line = fmt::format("{}: {}, {}", what_, amount(done), speed);
+  if (total_ > 0 && done > 0)
     line = fmt::format("{}: {:.0f} % of {}, {}, {} left", what_,
-                       100.0 * static_cast<double>(bytes) / static_cast<double>(total_), format_bytes(total_),
-                       format_rate(rate), format_seconds(static_cast<double>(total_ - bytes) / rate));
+                       100.0 * static_cast<double>(done) / static_cast<double>(total_), amount(total_), speed,
+                       format_seconds(static_cast<double>(total_ - done) / rate));
   if (terminal)
     std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
   else

@@ -26,18 +26,21 @@ void warn(std::string_view line);    // always
 
 class Progress {
  public:
-  // "reading: 12 %, 1.21 GiB/s, 41 s left". total 0: unknown.
-  Progress(std::string what, std::uint64_t total_bytes);
-  ~Progress();  // leaves a clean line
+  enum class Unit { bytes, tokens };
+  // "reading: 12 % of 3.00 GiB, 1.21 GiB/s, 41 s left". total 0: unknown.
+  Progress(std::string what, std::uint64_t total, Unit unit = Unit::bytes);
+  ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  void at(std::uint64_t bytes);
+  void at(std::uint64_t done);
+  void finish();  // leaves a clean line; nothing is shown after it
 
  private:
   std::string what_;
   std::uint64_t total_;
+  Unit unit_;
   std::chrono::steady_clock::time_point begin_, last_;
-  bool shown_ = false;
+  bool shown_ = false, finished_ = false;
 };
 
 // Writes pretty JSON to a file, or to standard output for "-".

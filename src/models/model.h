@@ -17,6 +17,7 @@
 #include "residency/row_table.h"
 #include "residency/trunk_store.h"
 #include "state/sequence_state.h"
+#include "text/tokenizer.h"
 
 namespace sluice {
 
@@ -63,7 +64,9 @@ class ModelConfig {
   virtual int vocab_size() const = 0;
   virtual int max_context() const = 0;
   virtual std::span<const int> stop_ids() const = 0;
-  virtual int experts_per_token() const = 0;  // routed, of one layer
+  virtual int experts_per_token() const = 0;            // routed, of one layer
+  virtual std::string_view tokenizer_file() const = 0;  // beside the weights
+  virtual Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const = 0;
 
   // Requires below: 1 <= layers <= this->layers().
   virtual Census census(int layers) const = 0;

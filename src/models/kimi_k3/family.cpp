@@ -8,6 +8,7 @@
 #include "models/kimi_k3/census.h"
 #include "models/kimi_k3/config.h"
 #include "models/kimi_k3/forward.h"
+#include "models/kimi_k3/tokenizer.h"
 
 namespace sluice::kimi_k3 {
 
@@ -28,6 +29,10 @@ class Family final : public ModelConfig {
   int max_context() const override { return config_.max_position_embeddings; }
   std::span<const int> stop_ids() const override { return config_.stop_ids; }
   int experts_per_token() const override { return config_.num_experts_per_token; }
+  std::string_view tokenizer_file() const override { return "tiktoken.model"; }
+  Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
+    return kimi_k3::open_tokenizer(directory);
+  }
   Census census(int layers) const override { return kimi_k3::census(config_, layers); }
 
   StateShape state_shape(int layers) const override {
