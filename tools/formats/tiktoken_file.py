@@ -109,6 +109,18 @@ def trivial_vocabulary(ranks=512):
     return extend_by_merges(byte_vocabulary(), train_merges(pieces, ranks - 256))
 
 
+def encode_piece(vocabulary, piece):
+    """Token ids of one piece (bytes): the adjacent pair of lowest rank is merged first, leftmost on ties (5.2)."""
+    rank_of = {token: rank for rank, token in enumerate(vocabulary)}
+    parts = [bytes([byte]) for byte in piece]
+    while True:
+        ranks = [(rank_of[a + b], at) for at, (a, b) in enumerate(zip(parts, parts[1:])) if a + b in rank_of]
+        if not ranks:
+            return [rank_of[part] for part in parts]
+        _, at = min(ranks)
+        parts[at:at + 2] = [parts[at] + parts[at + 1]]
+
+
 def special_tokens(base):
     """`{text: id}` of the 256 special tokens of a vocabulary with `base` ranks."""
     return {SPECIAL_TEXT.get(offset, f"<|reserved_token_{base + offset}|>"): base + offset for offset in range(SPECIALS)}
