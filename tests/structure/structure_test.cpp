@@ -6,9 +6,10 @@
 #include "structure/rules.h"
 
 namespace sluice::structure {
-namespace {
 
-std::string name_of(const testing::TestParamInfo<Rule>& rule) { return rule.param.name; }
+void PrintTo(const Rule& rule, std::ostream* out) { *out << rule.name; }
+
+namespace {
 
 class Structure : public testing::TestWithParam<Rule> {};
 
@@ -17,7 +18,8 @@ TEST_P(Structure, Holds) {
   ASSERT_GT(tree.files.size(), 50u);
   for (const std::string& complaint : GetParam().check(tree)) ADD_FAILURE() << complaint;
 }
-INSTANTIATE_TEST_SUITE_P(Rules, Structure, testing::ValuesIn(kRules), name_of);
+INSTANTIATE_TEST_SUITE_P(Rules, Structure, testing::ValuesIn(kRules),
+                         [](const auto& rule) { return std::string(rule.param.name); });
 
 // A tree of a few files that breaks no rule.
 SourceTree good_tree() {
