@@ -237,8 +237,9 @@ bool HeaderWalk::check_extents() {
   }
   if (cut != nullptr) {
     const std::uint64_t missing = end - place_.file_bytes;
-    return wrong(fmt::format("the file is cut short: {} byte{} missing (of {}), from tensor {} on", format_count(missing),
-                             missing == 1 ? " is" : "s are", format_count(end), in_quotes(cut->name())));
+    return wrong(fmt::format("the file is cut short: {} byte{} missing (of {}), from tensor {} on",
+                             format_count(missing), missing == 1 ? " is" : "s are", format_count(end),
+                             in_quotes(cut->name())));
   }
   if (end < place_.file_bytes)
     return wrong(fmt::format("{} bytes follow the last tensor of its header", format_count(place_.file_bytes - end)));

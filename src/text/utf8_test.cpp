@@ -79,8 +79,7 @@ TEST(Utf8Stream, HowBytesAreCutChangesNothing) {
   const unsigned char awkward[] = {'a', 0x80, 0xbf, 0xc2, 0xe0, 0xa0, 0xed, 0x9f, 0xf0, 0x90, 0xf4, 0x8f, 0xff};
   for (int round = 0; round < 2000; ++round) {
     std::string bytes;
-    for (auto left = random() % 20; left > 0; --left)
-      bytes += static_cast<char>(awkward[random() % sizeof awkward]);
+    for (auto left = random() % 20; left > 0; --left) bytes += static_cast<char>(awkward[random() % sizeof awkward]);
     ASSERT_EQ(stream_in_parts(bytes, &random), stream_in_parts(bytes, nullptr));
   }
 }
