@@ -1,0 +1,82 @@
+"""The routed experts of one MoE layer, for training: tokens grouped by expert, and weights that pass through MXFP4.
+
+Both are autograd functions of their own because plain PyTorch would either build a graph node per expert or pad the groups.
+Shapes: N tokens, k experts a token, E experts, L latent width, I inner width.
+"""
+
+import torch
+
+GROUP = 32  # columns that share an MXFP4 scale
+LEAST_EXPONENT = -127
+
+
+def round_to_mxfp4(weight):
+    """The nearest values MXFP4 can store (spec 9.3), in groups of 32 along the last axis; same shape and dtype.
+
+    Ties go to the even code: inside each binade codes are evenly spaced, so torch.round (half to even) gives just that.
+    """
+    groups = weight.reshape(*weight.shape[:-1], -1, GROUP)
+    amax = groups.abs().amax(-1, keepdim=True)
+    _, exponent = torch.frexp(amax)  # amax = m * 2^exponent, m in [0.5, 1)
+    scale = torch.ldexp(torch.ones_like(amax), (exponent - 3).clamp(min=LEAST_EXPONENT))
+    scaled = groups / scale
+    step = 0.5 + 0.5 * (scaled.abs() >= 2) + (scaled.abs() >= 4)
+    return (torch.round(scaled / step) * step).clamp(-6, 6).mul(scale).reshape(weight.shape)
+
+
+class StraightThroughMxfp4(torch.autograd.Function):
+    """Forward: the weights as they will be stored. Backward: as if they had not been rounded."""
+
+    @staticmethod
+    def forward(ctx, weight):
+        return round_to_mxfp4(weight)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class GroupedLinear(torch.autograd.Function):
+    """y[rows of e] = x[rows of e] W_eᵀ for rows sorted by expert.
+
+    x [R, in], weight [E, out, in], ends: E + 1 row numbers (a list); -> [R, out].
+    """
+
+    @staticmethod
+    def forward(ctx, x, weight, ends):
+        y = x.new_empty(x.shape[0], weight.shape[1])
+        for e, (begin, end) in enumerate(zip(ends, ends[1:])):
+            if begin < end:
+                torch.mm(x[begin:end], weight[e].t(), out=y[begin:end])
+        ctx.save_for_backward(x, weight)
+        ctx.ends = ends
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        grad = grad.contiguous()
+        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
+        for e, (begin, end) in enumerate(zip(ctx.ends, ctx.ends[1:])):
+            if begin < end:
+                torch.mm(grad[begin:end], weight[e], out=grad_x[begin:end])
+                torch.mm(grad[begin:end].t(), x[begin:end], out=grad_weight[e])
+        return grad_x, grad_weight, None
+
+
+def expert_sum(z, ids, weights, w13, w2, situ):
+    """Σ over a token's experts of weight · W2 SiTU(W1 z, W3 z).
+
+    z [N, L], ids and weights [N, k], w13 [E, 2I, L] (gate rows, then up rows), w2 [E, L, I]; -> [N, L].
+    """
+    tokens, k = ids.shape
+    order = torch.argsort(ids.flatten(), stable=True)
+    counts = torch.bincount(ids.flatten(), minlength=w13.shape[0])
+    ends = [0] + counts.cumsum(0).tolist()
+    both = GroupedLinear.apply(z[order // k], w13, ends)
+    inner = w2.shape[2]
+    y = GroupedLinear.apply(situ(both[:, :inner], both[:, inner:]), w2, ends)
+    y = y * weights.flatten()[order].unsqueeze(1)
+    back = torch.empty_like(order)
+    back[order] = torch.arange(order.numel())
+    return y[back].view(tokens, k, -1).sum(1)
