@@ -37,8 +37,8 @@ QUANTIZATION_CONFIG = {
                     "scale_dtype": "torch.uint8", "dynamic": False, "observer": "minmax"},
         "input_activations": None}},
     "kv_cache_scheme": None,
-    "ignore": ["re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*", "re:.*lm_head.*",
-               "re:.*vision_tower.*", "re:.*mm_projector.*"],
+    "ignore": ["re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*",
+               "re:.*lm_head.*", "re:.*vision_tower.*", "re:.*mm_projector.*"],
 }
 TINY_VISION = {"width": 16, "qkv": 24, "inner": 32, "blocks": 2, "patch": 2, "position": 4}
 

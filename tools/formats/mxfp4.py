@@ -1,6 +1,7 @@
 """BF16 and MXFP4: from floats to stored words and back (spec 2.4, 9.3).
 
-Shapes: a matrix [rows, K] is stored as packed [rows, K/2] (low nibble = even column) and scales [rows, K/32], both uint8.
+Shapes: a matrix [rows, K] is stored as packed [rows, K/2] (low nibble = even column) and scales [rows, K/32], both
+uint8.
 Everything decoded here is exact in float64 (and in float32, scale byte 0 being the subnormal 2^-127).
 """
 
@@ -35,7 +36,7 @@ def nearest_e2m1(magnitudes):
 
 
 def group_exponents(groups):
-    """e = floor(log2(amax)) - 2 of each group [..., 32], clamped so that e + 127 is in 0..254; 0 for a group of zeros."""
+    """e = floor(log2(amax)) - 2 of each group [..., 32], clamped so that e + 127 is in 0..254; 0 when all are zero."""
     amax = np.abs(groups).max(axis=-1)
     _, exponent = np.frexp(amax)  # amax = m * 2^exponent, m in [0.5, 1): floor(log2(amax)) = exponent - 1
     clamped = np.clip(exponent - 1 - 2, -127, MAX_SCALE_BYTE - 127)

@@ -1,8 +1,8 @@
 """Vocabulary files of the tiktoken kind, as Kimi K3 ships them (spec 5.1, 5.5, 9.4).
 
-A vocabulary is a list of byte strings; the index is the rank and the token id. The first 256 are the single bytes in GPT-2
-order, each later one is the concatenation of two earlier ones. The 256 special tokens follow the ranks and are not in
-the file; their names are at fixed offsets from the number of ranks.
+A vocabulary is a list of byte strings; the index is the rank and the token id. The first 256 are the single bytes in
+GPT-2 order, each later one is the concatenation of two earlier ones. The 256 special tokens follow the ranks and are
+not in the file; their names are at fixed offsets from the number of ranks.
 """
 
 import base64
@@ -123,7 +123,8 @@ def encode_piece(vocabulary, piece):
 
 def special_tokens(base):
     """`{text: id}` of the 256 special tokens of a vocabulary with `base` ranks."""
-    return {SPECIAL_TEXT.get(offset, f"<|reserved_token_{base + offset}|>"): base + offset for offset in range(SPECIALS)}
+    ids = range(base, base + SPECIALS)
+    return {SPECIAL_TEXT.get(id - base, f"<|reserved_token_{id}|>"): id for id in ids}
 
 
 def write_tiktoken_model(path, vocabulary):

@@ -1,8 +1,8 @@
-"""Checks of the oracle against itself and against the worked numbers of the specification (spec 9.5).
+"""Checks of the oracle against itself and against worked numbers of its formulas.
 
     python3 tools/oracle/cross_checks.py
 
-Each form that is equal in real arithmetic must agree to float64 rounding: chunked KDA and the recurrence (4.4), absorbed and
+Each form that is equal in real arithmetic must agree to float64 rounding: chunked KDA and the recurrence, absorbed and
 expanded MLA (3.6), a prompt in two parts and in one, for every cut.
 """
 
@@ -17,7 +17,7 @@ SAME = 1e-9  # relative, after thirteen layers that amplify 1e-16
 
 
 class ChunkedKda(kimi_k3.KimiK3):
-    """KDA by the chunked form (4.4); exponents of differences only, so any chunk length is safe."""
+    """KDA by the chunked form of the Kimi Linear paper; exponents of differences only, so any chunk length is safe."""
 
     chunk = 16
 
@@ -47,10 +47,11 @@ class AbsorbedMla(kimi_k3.KimiK3):
     """MLA over the latent cache itself (3.6)."""
 
     def mla_attention(self, layer, q, c, r, start):
-        nope, d_v = self.config["qk_nope_head_dim"], self.config["v_head_dim"]
-        u, v = self.w(layer, "self_attn.kv_b_proj.weight").unflatten(0, (self.config["num_attention_heads"], -1)).split([nope, d_v], 1)
+        heads, nope, d_v = (self.config[key] for key in ("num_attention_heads", "qk_nope_head_dim", "v_head_dim"))
+        u, v = self.w(layer, "self_attn.kv_b_proj.weight").unflatten(0, (heads, -1)).split([nope, d_v], dim=1)
         q_hat = torch.einsum("thi,hic->thc", q[..., :nope], u)
-        scores = (torch.einsum("thc,jc->thj", q_hat, c) + torch.einsum("thi,ji->thj", q[..., nope:], r)) * self.mla_scale()
+        scores = torch.einsum("thc,jc->thj", q_hat, c) + torch.einsum("thi,ji->thj", q[..., nope:], r)
+        scores = scores * self.mla_scale()
         future = torch.arange(len(c))[None] > torch.arange(start, start + len(q))[:, None]
         p = torch.softmax(scores.masked_fill(future[:, None], float("-inf")), dim=-1)
         return torch.einsum("hvc,thc->thv", v, torch.einsum("thj,jc->thc", p, c))

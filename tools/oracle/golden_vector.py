@@ -15,7 +15,8 @@ import kimi_k3
 from kimi_k3 import layout
 import kimi_k3_checkpoint
 
-VECTOR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "golden", "kimi_k3", "spec_vector.json")
+HERE = os.path.dirname(os.path.abspath(__file__))
+VECTOR = os.path.join(HERE, "..", "..", "tests", "golden", "kimi_k3", "spec_vector.json")
 PRINTED = 0.6e-6  # half a unit of the sixth decimal, and some rounding
 
 # Rule of each tensor, by the end of its name (spec 9.7, table). First match wins.
@@ -54,7 +55,7 @@ def generate(name, shape, config):
     """Values (float64, exact in the storage dtype) or bytes of one stored tensor."""
     rule, e = next((rule, e) for ending, rule, e in RULES if name.endswith(ending))
     z = hash_words(name, int(np.prod(shape)))
-    b, n, t = (z >> np.uint64(56)).astype(np.int64), (z >> np.uint64(40)).astype(np.int64), (z >> np.uint64(60)).astype(np.int64)
+    b, n, t = ((z >> np.uint64(shift)).astype(np.int64) for shift in (56, 40, 60))
     if rule == "M":
         values = (2 * b - 255) * 2.0 ** (e - 8)
     elif rule == "KV":

@@ -1,8 +1,8 @@
 """Kimi K3 in plain PyTorch: the definition the engine is measured against.
 
-Written from the formulas of the model's specification (section numbers in the comments) and made to be read, not to be fast:
-KDA token by token, MLA with expanded keys and values, a loop over the selected experts, no fused kernel, no cache but the
-state the model itself defines. float64 unless asked otherwise.
+Written from the formulas of the model's specification (numbers in the comments are sections of docs/specs/kimi_k3.md)
+and made to be read, not to be fast: KDA token by token, MLA with expanded keys and values, a loop over the selected
+experts, no fused kernel, no cache but the state the model itself defines. float64 unless asked otherwise.
 
 Shapes: T tokens of a chunk, `width` the hidden size, H heads, d channels of a head. Matrices are [out, in], y = x Wᵀ.
 Each step is a method of its own, so that `mutations.py` can replace one and show that the goldens notice.
@@ -42,7 +42,7 @@ class Trace:
 
 
 class State:
-    """What one sequence carries between tokens (4.1): S and conv history of KDA layers, c and r of MLA layers."""
+    """What one sequence carries between tokens (4): S and conv history of KDA layers, c and r of MLA layers."""
 
     def __init__(self, model):
         linear, zeros = model.config["linear_attn_config"], model.zeros

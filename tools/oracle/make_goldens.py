@@ -3,8 +3,8 @@
     python3 tools/oracle/make_goldens.py             writes both, from fixed seeds
     python3 tools/oracle/make_goldens.py --search    finds the first seeds that are good enough
 
-A seed is good when no decision hangs on a hair: an engine with float32 activations must reach the same picks and the same
-greedy ids. All numbers are computed in float64 from the weights as stored.
+A seed is good when no decision hangs on a hair: an engine with float32 activations must reach the same picks and the
+same greedy ids. All numbers are computed in float64 from the weights as stored.
 """
 
 import os
@@ -36,7 +36,8 @@ class Run:
     def __init__(self, directory, prompt):
         self.config, tensors = kimi_k3_checkpoint.read_float_tensors(directory)
         self.prompt, self.trace = prompt, kimi_k3.Trace()
-        self.greedy, self.logits, self.state = kimi_k3.greedy(kimi_k3.KimiK3(self.config, tensors), prompt, GREEDY, self.trace)
+        model = kimi_k3.KimiK3(self.config, tensors)
+        self.greedy, self.logits, self.state = kimi_k3.greedy(model, prompt, GREEDY, self.trace)
         self.layers = range(self.config["num_hidden_layers"])
         self.moe_layers = range(self.config["first_k_dense_replace"], self.config["num_hidden_layers"])
         self.float32_error = self.error_of_float32(kimi_k3.KimiK3(self.config, tensors, torch.float32))
@@ -132,7 +133,8 @@ def check_coverage(directory):
 
 def make_checkpoint(name, seed, directory):
     config = tiny_models.CONFIGS[name]
-    kimi_k3_checkpoint.write_checkpoint(directory, config, tiny_models.initial_tensors(config, seed), tiny_models.VOCABULARY)
+    tensors = tiny_models.initial_tensors(config, seed)
+    kimi_k3_checkpoint.write_checkpoint(directory, config, tensors, tiny_models.VOCABULARY)
     return Run(directory, tiny_models.encode_prose(tiny_models.PROMPTS[name]))
 
 

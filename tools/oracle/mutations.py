@@ -1,11 +1,12 @@
-"""Shows that the goldens are strong: each known mistake, applied to the oracle, must move the logits (spec 8.6, 9.5).
+"""Shows that the goldens are strong: each mistake that others made, applied to the oracle, must move the logits.
 
     python3 tools/oracle/mutations.py        writes tests/golden/kimi_k3/mutations.json
 
-A mistake is a subclass of the oracle with one step replaced, or a change of the stored tensors. The change of the logits is
-||mutated - golden|| / ||golden|| over all positions, ids fed as the golden has them: the prompt in one chunk, the greedy ids in
-a second one (so that what is carried between chunks counts). Two kinds of mistake cannot show in logits and are asserted
-another way: those the norm on the expert aggregate hides (the router weights must move), and those that change nothing.
+A mistake is a subclass of the oracle with one step replaced, or a change of the stored tensors. The change of the
+logits is ||mutated - golden|| / ||golden|| over all positions, ids fed as the golden has them: the prompt in one chunk,
+the greedy ids in a second one (so that what is carried between chunks counts). Two kinds of mistake cannot show in
+logits and are asserted another way: those the norm on the expert aggregate hides (the router weights must move), and
+those that change nothing.
 """
 
 import json
@@ -22,13 +23,13 @@ import mxfp4
 import safetensors_writer
 
 MUST_MOVE = 1e-3
-MISTAKES = []  # (pitfall of spec 8.6 or section, text, class or function, where it must show)
+MISTAKES = []  # (section of the formula, text, class or function, where it must show)
 Oracle = kimi_k3.KimiK3
 
 
-def mistake(pitfall, text, shows_in="logits"):
+def mistake(section, text, shows_in="logits"):
     def add(mutant):
-        MISTAKES.append((pitfall, text, mutant, shows_in))
+        MISTAKES.append((section, text, mutant, shows_in))
         return mutant
     return add
 
@@ -36,31 +37,31 @@ def mistake(pitfall, text, shows_in="logits"):
 # --------------------------------------------------------------------------------------------------------------- KDA
 
 
-@mistake(3, "A_log indexed per channel")
+@mistake("3.3", "A_log indexed per channel")
 class ALogPerChannel(Oracle):
     def decay_gate(self, z, a_log):
         return self.config["linear_attn_config"]["gate_lower_bound"] * torch.sigmoid(a_log.exp() * z)
 
 
-@mistake(4, "softplus decay of the older KDA")
+@mistake("3.3", "softplus decay of the older KDA")
 class SoftplusDecay(Oracle):
     def decay_gate(self, z, a_log):
         return -a_log[:z.shape[1], None].exp() * torch.nn.functional.softplus(z)
 
 
-@mistake(4, "-exp(A_log) inside the sigmoid")
+@mistake("3.3", "-exp(A_log) inside the sigmoid")
 class NegativeA(Oracle):
     def decay_gate(self, z, a_log):
-        return self.config["linear_attn_config"]["gate_lower_bound"] * torch.sigmoid(-a_log[:z.shape[1], None].exp() * z)
+        return super().decay_gate(-z, a_log)
 
 
-@mistake(5, "L2 epsilon added to the mean instead of the sum")
+@mistake("3.3", "L2 epsilon added to the mean instead of the sum")
 class L2Mean(Oracle):
     def l2_normalise(self, x):
         return x * (x.pow(2).mean(-1, keepdim=True) + kimi_k3.L2_EPS).rsqrt()
 
 
-@mistake(5, "q not scaled")
+@mistake("3.3", "q not scaled")
 class NoQueryScale(Oracle):
     def query_scale(self, q):
         return q
@@ -72,7 +73,7 @@ class BetaTwice(Oracle):
         return 2 * torch.sigmoid(x)
 
 
-@mistake(6, "decay after the delta update")
+@mistake("3.3", "decay after the delta update")
 class DecayLate(Oracle):
     def kda_step(self, s, q, k, v, alpha, beta):
         u = torch.einsum("hij,hi->hj", s, k)
@@ -80,20 +81,20 @@ class DecayLate(Oracle):
         return s, torch.einsum("hij,hi->hj", s, q)
 
 
-@mistake(6, "output read from the old state")
+@mistake("3.3", "output read from the old state")
 class OutputEarly(Oracle):
     def kda_step(self, s, q, k, v, alpha, beta):
         new, _ = super().kda_step(s, q, k, v, alpha, beta)
         return new, torch.einsum("hij,hi->hj", alpha[..., None] * s, q)
 
 
-@mistake(7, "KDA gate before the norm")
+@mistake("3.3", "KDA gate before the norm")
 class GateFirst(Oracle):
     def kda_gate(self, o, o_norm, gate):
         return self.rms_norm(o * torch.sigmoid(gate), o_norm)
 
 
-@mistake(7, "SiLU instead of the sigmoid in the KDA gate")
+@mistake("3.3", "SiLU instead of the sigmoid in the KDA gate")
 class SiluGate(Oracle):
     def kda_gate(self, o, o_norm, gate):
         return self.rms_norm(o, o_norm) * torch.nn.functional.silu(gate)
@@ -105,31 +106,31 @@ class OutputNormEps(Oracle):
         return self.rms_norm(o, o_norm, 1e-6) * torch.sigmoid(gate)
 
 
-@mistake(8, "conv taps reversed")
+@mistake("3.3", "conv taps reversed")
 class TapsReversed(Oracle):
     def short_conv(self, inputs, taps, history):
         return super().short_conv(inputs, taps.flip(1), history)
 
 
-@mistake(8, "no SiLU after the conv")
+@mistake("3.3", "no SiLU after the conv")
 class ConvLinear(Oracle):
     def conv_activation(self, x):
         return x
 
 
-@mistake(8, "history stores post-conv values")
+@mistake("3.3", "history stores post-conv values")
 class HistoryAfterConv(Oracle):
     def conv_history(self, history, projected, out):
         return super().conv_history(history, out, out)
 
 
-@mistake("4.2", "conv history not carried from chunk to chunk")
+@mistake("4", "conv history not carried from chunk to chunk")
 class HistoryLost(Oracle):
     def conv_history(self, history, projected, out):
         return torch.zeros_like(history)
 
 
-@mistake("4.2", "KDA state not carried from chunk to chunk")
+@mistake("4", "KDA state not carried from chunk to chunk")
 class StateLost(Oracle):
     def recurrence(self, layer, q, k, v, alpha, beta, state):
         state.recurrent[layer] = torch.zeros_like(state.recurrent[layer])
@@ -139,7 +140,7 @@ class StateLost(Oracle):
 # --------------------------------------------------------------------------------------------------------------- MLA
 
 
-@mistake(9, "rope part dropped")
+@mistake("3.4", "rope part dropped")
 class RopeDropped(Oracle):
     def mla_scores(self, q, keys, r):
         return torch.einsum("thi,jhi->thj", q[..., :keys.shape[-1]], keys)
@@ -154,7 +155,7 @@ def rotate(x, positions):
     return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], dim=-1)
 
 
-@mistake(9, "rope part rotated")
+@mistake("3.4", "rope part rotated")
 class RopeRotated(Oracle):
     def mla_scores(self, q, keys, r):
         nope, positions = keys.shape[-1], torch.arange(len(r), dtype=torch.float64)
@@ -162,13 +163,13 @@ class RopeRotated(Oracle):
         return super().mla_scores(q, keys, rotate(r, positions))
 
 
-@mistake(9, "scale d_nope^-1/2")
+@mistake("3.4", "scale d_nope^-1/2")
 class ScaleOfNope(Oracle):
     def mla_scale(self):
         return self.config["qk_nope_head_dim"] ** -0.5
 
 
-@mistake(10, "norm over all kv_a outputs")
+@mistake("3.4", "norm over all kv_a outputs")
 class NormOverAll(Oracle):
     def mla_latent(self, layer, x):
         rank, weight = self.config["kv_lora_rank"], self.w(layer, "self_attn.kv_a_layernorm.weight")
@@ -177,14 +178,14 @@ class NormOverAll(Oracle):
         return self.rms_norm(both, gain, self.mla_norm_eps).split([rank, both.shape[1] - rank], dim=1)
 
 
-@mistake(10, "r normed by itself")
+@mistake("3.4", "r normed by itself")
 class RopeNormed(Oracle):
     def mla_latent(self, layer, x):
         c, r = super().mla_latent(layer, x)
         return c, self.rms_norm(r, 1, self.mla_norm_eps)
 
 
-@mistake(11, "kv_b rows taken as all keys, then all values")
+@mistake("3.4", "kv_b rows taken as all keys, then all values")
 class KeysThenValues(Oracle):
     def expand_kv(self, layer, c):
         heads, nope = self.config["num_attention_heads"], self.config["qk_nope_head_dim"]
@@ -198,7 +199,7 @@ class NoMlaGate(Oracle):
         return o
 
 
-@mistake(22, "the other epsilon in MLA's latent norms (1e-5 for 1e-6 and back)")
+@mistake("3.0", "the other epsilon in MLA's latent norms (1e-5 for 1e-6 and back)")
 class OtherMlaEps(Oracle):
     def __init__(self, config, tensors):
         super().__init__({**config, "mla_norm_eps": 1e-5 if config["mla_norm_eps"] == 1e-6 else 1e-6}, tensors)
@@ -207,13 +208,13 @@ class OtherMlaEps(Oracle):
 # ----------------------------------------------------------------------------------------------- AttnRes and layer loop
 
 
-@mistake(12, "AttnRes normalises the values")
+@mistake("3.2", "AttnRes normalises the values")
 class ValuesNormed(Oracle):
     def attn_res_values(self, values):
         return values * (values.pow(2).mean(-1, keepdim=True) + self.eps).rsqrt()
 
 
-@mistake(12, "the residual stream is reset to h")
+@mistake("3.1", "the residual stream is reset to h")
 class ResetToH(Oracle):
     def add_attention(self, prefix, a, h):
         return h + a
@@ -222,13 +223,13 @@ class ResetToH(Oracle):
         return h + m
 
 
-@mistake(12, "the snapshot takes h")
+@mistake("3.1", "the snapshot takes h")
 class SnapshotOfH(Oracle):
     def snapshot(self, prefix, h):
         return h
 
 
-@mistake(12, "the residual is added twice")
+@mistake("3.1", "the residual is added twice")
 class ResidualTwice(Oracle):
     def add_mlp(self, prefix, m, h):
         return prefix + (prefix + m)
@@ -246,19 +247,19 @@ class ScaledScores(Oracle):
         return super().attn_res_scores(values, f) * len(f) ** -0.5
 
 
-@mistake(13, "AttnRes before attention applied at layer 0 (one source: the mix is the source itself)", "nothing")
+@mistake("3.1", "AttnRes before attention applied at layer 0 (one source: the mix is the source itself)", "nothing")
 class MixAtLayerZero(Oracle):
     def attention_source(self, layer, snapshots, prefix, trace):
         return self.layer_attn_res("self_attention", layer, [*snapshots, prefix], trace)
 
 
-@mistake(13, "AttnRes before attention skipped at boundaries")
+@mistake("3.1", "AttnRes before attention skipped at boundaries")
 class NoMixAtBoundary(Oracle):
     def attention_source(self, layer, snapshots, prefix, trace):
         return prefix if self.starts_block(layer) else super().attention_source(layer, snapshots, prefix, trace)
 
 
-@mistake(13, "snapshot taken before the mix at boundaries (the old prefix counts twice)")
+@mistake("3.1", "snapshot taken before the mix at boundaries (the old prefix counts twice)")
 class SnapshotFirst(Oracle):
     def attention_source(self, layer, snapshots, prefix, trace):
         extra = [prefix] if self.starts_block(layer) else []
@@ -271,7 +272,7 @@ class BoundaryLate(Oracle):
         return layer == 0 or layer % self.config["attn_res_block_size"] == 1
 
 
-@mistake(14, "no final aggregator")
+@mistake("3.1", "no final aggregator")
 class NoAggregator(Oracle):
     def final_source(self, snapshots, prefix, trace):
         return prefix
@@ -280,14 +281,14 @@ class NoAggregator(Oracle):
 # --------------------------------------------------------------------------------------------------------------- MoE
 
 
-@mistake(15, "router bias inside the weights")
+@mistake("3.7", "router bias inside the weights")
 class BiasedWeights(Oracle):
     def router(self, layer, x, z):
         ids, _, choice = super().router(layer, x, z)
         return ids, self.renormalise(choice.gather(1, ids)), choice
 
 
-@mistake(15, "router bias ignored")
+@mistake("3.7", "router bias ignored")
 class NoBias(Oracle):
     def router(self, layer, x, z):
         _, _, choice = super().router(layer, x, z)
@@ -296,7 +297,7 @@ class NoBias(Oracle):
         return ids, self.renormalise(s.gather(1, ids)), choice
 
 
-@mistake(15, "softmax router")
+@mistake("3.7", "softmax router")
 class SoftmaxRouter(Oracle):
     def router(self, layer, x, z):
         s = torch.softmax(x @ self.w(layer, "block_sparse_moe.gate.weight").T, dim=-1)
@@ -305,7 +306,7 @@ class SoftmaxRouter(Oracle):
         return ids, self.renormalise(s.gather(1, ids)), choice
 
 
-@mistake(15, "router on the latent (the first columns of its matrix)")
+@mistake("3.7", "router on the latent (the first columns of its matrix)")
 class RouterOnLatent(Oracle):
     def router(self, layer, x, z):
         return super().router(layer, torch.nn.functional.pad(z, (0, x.shape[1] - z.shape[1])), z)
@@ -324,7 +325,7 @@ class WeightsShuffled(Oracle):
         return ids, weights.sort(dim=-1, descending=True).values, choice
 
 
-@mistake(16, "a norm per expert")
+@mistake("3.7", "a norm per expert")
 class NormPerExpert(Oracle):
     def expert(self, layer, expert, z):
         return super().aggregate_norm(layer, super().expert(layer, expert, z))
@@ -333,7 +334,7 @@ class NormPerExpert(Oracle):
         return y
 
 
-@mistake(16, "the norm before the experts")
+@mistake("3.7", "the norm before the experts")
 class NormBefore(Oracle):
     def expert_sum(self, layer, z, ids, weights):
         return super().expert_sum(layer, super().aggregate_norm(layer, z), ids, weights)
@@ -354,20 +355,20 @@ class NoSharedExperts(Oracle):
         return torch.zeros_like(x)
 
 
-@mistake(17, "no caps (SwiGLU)")
+@mistake("3.5", "no caps (SwiGLU)")
 class NoCaps(Oracle):
     def situ(self, g, u):
         return torch.nn.functional.silu(g) * u
 
 
-@mistake(17, "no cap on u")
+@mistake("3.5", "no cap on u")
 class NoUpCap(Oracle):
     def situ(self, g, u):
         b1 = self.config["activation_situ_beta"]
         return b1 * torch.tanh(g / b1) * torch.sigmoid(g) * u
 
 
-@mistake(17, "sigmoid of the capped gate")
+@mistake("3.5", "sigmoid of the capped gate")
 class CappedSigmoid(Oracle):
     def situ(self, g, u):
         b1, b2 = self.config["activation_situ_beta"], self.config["activation_situ_linear_beta"]
@@ -375,7 +376,7 @@ class CappedSigmoid(Oracle):
         return capped * torch.sigmoid(capped) * b2 * torch.tanh(u / b2)
 
 
-# ---------------------------------------------------------------------------------- stored tensors (functions, not classes)
+# ------------------------------------------------------------------------------ stored tensors (functions, not classes)
 
 
 def every(stored, ending, change):
@@ -383,12 +384,12 @@ def every(stored, ending, change):
     return {name: (tag, change(words) if name.endswith(ending) else words) for name, (tag, words) in stored.items()}
 
 
-@mistake(18, "MXFP4 nibbles swapped")
+@mistake("2.4", "MXFP4 nibbles swapped")
 def nibbles_swapped(stored):
     return every(stored, "weight_packed", lambda words: (words << 4) | (words >> 4))
 
 
-@mistake(18, "MXFP4 columns taken as two halves")
+@mistake("2.4", "MXFP4 columns taken as two halves")
 def nibbles_as_halves(stored):
     def change(words):
         codes = mxfp4.unpack_nibbles(words)  # even columns from low nibbles: read as the first half instead
@@ -412,17 +413,17 @@ def exchange(stored, first, second):
     return changed
 
 
-@mistake(19, "w2 and w3 confused because of the order on disk")
+@mistake("2.3", "w2 and w3 confused because of the order on disk")
 def down_and_up(stored):
     return exchange(stored, "w2", "w3")
 
 
-@mistake(19, "w1 and w3 exchanged")
+@mistake("2.3", "w1 and w3 exchanged")
 def gate_and_up(stored):
     return exchange(stored, "w1", "w3")
 
 
-@mistake(20, "experts taken in the order of the file: 0, 1, 10, 11, 2, ...")
+@mistake("2.3", "experts taken in the order of the file: 0, 1, 10, 11, 2, ...")
 def experts_by_place(stored):
     experts = {int(name.split(".experts.")[1].split(".")[0]) for name in stored if ".experts." in name}
     on_disk = sorted(experts, key=str)
@@ -462,9 +463,9 @@ def measure(name):
     logits, _ = run(build(Oracle, config, stored), facts)
     assert change(logits, golden) < 1e-9, "the golden is not this oracle's"
     rows = []
-    for pitfall, text, mutant, shows_in in MISTAKES:
+    for section, text, mutant, shows_in in MISTAKES:
         logits, weights = run(build(mutant, config, stored), facts)
-        row = {"pitfall": pitfall, "mistake": text, "shows_in": shows_in, "logits_change": change(logits, golden),
+        row = {"section": section, "mistake": text, "shows_in": shows_in, "logits_change": change(logits, golden),
                "argmax_changed": int((logits.argmax(1) != golden.argmax(1)).sum())}
         if shows_in == "router weights":
             row["router_weights_change"] = change(weights, golden_weights)
@@ -503,8 +504,9 @@ def main():
             blocks.append(f' "{name}": {{"positions": {facts["positions"]}, "mistakes": [\n{rows}\n ]}}')
         out.write("{\n" + ",\n".join(blocks) + "\n}\n")
     for name, facts in measured.items():
-        weakest = min((row for row in facts["mistakes"] if row["shows_in"] == "logits"), key=lambda row: row["logits_change"])
-        print(f"{name}: {len(facts['mistakes'])} mistakes; the weakest in logits: {weakest['mistake']}, {weakest['logits_change']}")
+        visible = [row for row in facts["mistakes"] if row["shows_in"] == "logits"]
+        weakest = min(visible, key=lambda row: row["logits_change"])
+        print(f"{name}: {len(facts['mistakes'])} mistakes; weakest: {weakest['mistake']}, {weakest['logits_change']}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The two tiny Kimi K3 models of the goldens: their configs (spec 9.2) and their weights (9.3).
 
 Weights come from a seeded generator whose stream numpy keeps fixed for good (RandomState). Scales are chosen so that
-every non-linearity is at work: SiTU caps engage, router biases reorder the picks, AttnRes mixes are far from uniform, A_log
+every non-linearity is at work: SiTU caps engage, router biases reorder the picks, AttnRes mixes are uneven, A_log
 differs between heads, norm gains are not one.
 """
 
@@ -24,9 +24,9 @@ CONFIG_A = kimi_k3_checkpoint.complete_text_config({
     "routed_expert_hidden_size": 64, "attn_res_block_size": 3, "max_position_embeddings": 4096, "mla_norm_eps": 1e-6,
     "linear_attn_config": KDA_A,
 })
-# B: another block size and layer pattern (boundaries 0, 4, 8: the last block is incomplete, as in the release), smaller, with
-# every width different from A's and the hidden size no multiple of 32, more experts, one shared expert, a routed scaling
-# factor that is not 1 and the other epsilon of MLA's latent norms.
+# B: another block size and layer pattern (boundaries 0, 4, 8: the last block is incomplete, as in the release),
+# smaller, the hidden size no multiple of 32, more experts, one shared expert, a routed scaling factor that is not 1 and
+# the other epsilon of MLA's latent norms.
 KDA_B = {"full_attn_layers": [4, 8, 10, 11], "num_heads": 3, "head_dim": 8, "short_conv_kernel_size": 4,
          "gate_lower_bound": -5.0, "use_full_rank_gate": True}
 CONFIG_B = kimi_k3_checkpoint.complete_text_config({
@@ -63,8 +63,8 @@ def kv_a(draw, config, shape, fan_in):
     return values
 
 
-# What the first group of columns of rows 0..4 of every eight is multiplied with: ordinary, large, zeros (scale byte 127), far
-# below the rest, and so small that the scale byte is 0 or 1 (2^-127, a subnormal).
+# What the first group of columns of rows 0..4 of every eight is multiplied with: ordinary, large, zeros (scale byte
+# 127), far below the rest, and so small that the scale byte is 0 or 1 (2^-127, a subnormal).
 GROUP_FACTORS = np.array([1, 4, 0, 2.0 ** -20, 2.0 ** -124, 1, 1, 1], dtype=np.float32)
 
 
@@ -109,9 +109,9 @@ def initial(draw, config, name, shape):
 def standard_deviation(name, fan_in):
     """Per name ending, in units of 1/sqrt(fan-in) but for the first two.
 
-    Gates near 4 and ups near 15, so that about a third of the gates pass the cap 4 and a tenth of the ups the cap 25; what
-    follows is scaled so that embedding, attention and MLP write vectors of like length: a mistake in any of them then
-    moves the logits, and rounding errors are not blown up on the way.
+    Gates near 4 and ups near 15, so that about a third of the gates pass the cap 4 and a tenth of the ups the cap 25;
+    what follows is scaled so that embedding, attention and MLP write vectors of like length: a mistake in any of them
+    then moves the logits, and rounding errors are not blown up on the way.
     """
     if name.endswith("embed_tokens.weight"):
         return 1.0
@@ -119,13 +119,13 @@ def standard_deviation(name, fan_in):
         return 0.4
     scales = [("_res_proj.weight", 0.6), (".gate.weight", 2), ("q_a_proj.weight", LATENT_SCALE),
               (".w1.weight", 4), (".w3.weight", 15), (".gate_proj.weight", 4), (".up_proj.weight", 15),
-              (".down_proj.weight", 0.02), ("expert_up_proj.weight", 0.3), ("v_proj.weight", 0.2), (".o_proj.weight", 1)]
+              (".down_proj.weight", 0.02), ("expert_up_proj.weight", 0.3), ("v_proj.weight", 0.2)]
     return fan_in * next((scale for ending, scale in scales if name.endswith(ending)), 1)
 
 
 def correlate(q, k):
-    """k = 0.9 q + 0.44 k. Independent q and k would make most outputs of the recurrence a cancellation to nearly zero, which
-    the norm after it then blows up: a test of luck, not of the formulas."""
+    """k = 0.9 q + 0.44 k. Independent q and k would make most outputs of the recurrence a cancellation to nearly zero,
+    which the norm after it then blows up: a test of luck, not of the formulas."""
     return np.float32(0.9) * q + np.float32(0.44) * k
 
 
@@ -141,7 +141,7 @@ def initial_tensors(config, seed):
 
 
 def encode_prose(text):
-    """Token ids of plain ASCII prose: for letters, spaces and single punctuation marks the split of spec 5.3 is this."""
+    """Token ids of plain ASCII prose: for letters, spaces and single punctuation marks the split of 5.3 is this."""
     ids = []
     for piece in re.findall(r" ?[A-Za-z]+| ?[^\sA-Za-z]+", text):
         ids += tiktoken_file.encode_piece(VOCABULARY, piece.encode())
