@@ -141,7 +141,7 @@ class PreadQueue final : public ReadQueue {
       for (std::size_t other = 0; other + 1 < request->windows.size(); ++other)
         SLUICE_CHECK(!overlap(request->windows[other], request->windows.back()));
     }
-    const bool nothing_to_read = request->windows.empty();  // once queued, the request belongs to the readers
+    const bool nothing_to_read = request->exhausted();
     {
       const std::scoped_lock lock(mutex_);
       stats_.bytes += bytes;
@@ -154,6 +154,23 @@ class PreadQueue final : public ReadQueue {
       serve();
     else
       work_.notify_all();
+  }
+
+  void withdraw(std::uint64_t tag, const Landings& landings) override {
+    std::unique_lock lock(mutex_);
+    for (std::deque<std::shared_ptr<Request>>* queue : {&demand_, &next_}) {
+      const auto found = std::ranges::find_if(*queue, [&](const std::shared_ptr<Request>& request) {
+        return request->tag == tag && request->landings == &landings;
+      });
+      if (found == queue->end()) continue;
+      const std::shared_ptr<Request> request = *found;
+      queue->erase(found);
+      if (request->exhausted()) return;  // failed: the last of its pieces reports
+      request->error = Error{ErrorKind::cancelled, "the read was taken back"};
+      request->window = request->windows.size();
+      if (request->in_flight == 0) report(lock, *request);
+      return;
+    }
   }
 
   ReadStats stats() const override {
@@ -218,19 +235,21 @@ class PreadQueue final : public ReadQueue {
     return std::nullopt;
   }
 
-  // Called and left with the lock held; without it in between.
   void finish(std::unique_lock<std::mutex>& lock, Piece piece, Result<> status) {
     Request& request = *piece.request;
     if (!status) {
       if (!request.error) request.error = std::move(status.error());
       request.window = request.windows.size();  // the rest need not be read
     }
-    if (--request.in_flight > 0 || !request.exhausted()) return;
+    if (--request.in_flight == 0 && request.exhausted()) report(lock, request);
+  }
+
+  // Called and left with the lock held; without it in between. The requester may be gone afterwards.
+  static void report(std::unique_lock<std::mutex>& lock, Request& request) {
     lock.unlock();
     Landed landed{request.tag, {}};
     if (request.error) landed.status = tl::unexpected<Error>(std::move(*request.error));
     request.landings->land(std::move(landed));
-    piece.request.reset();
     lock.lock();
   }
 

@@ -51,6 +51,9 @@ class ReadQueue {
   // `slot` must start on a disk page and hold the widened extents; it must stay until the request has landed.
   virtual void submit(std::uint64_t tag, std::span<const Extent> extents, std::span<std::byte> slot, Urgency urgency,
                       Landings& landings) = 0;
+  // Takes back what has not begun: the request lands soon, as `cancelled` unless it was complete. No effect on a
+  // request that has landed.
+  virtual void withdraw(std::uint64_t tag, const Landings& landings) = 0;
   virtual ReadStats stats() const = 0;
   virtual const Files& files() const = 0;  // that it reads from
 };

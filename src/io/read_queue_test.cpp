@@ -160,6 +160,28 @@ TEST(ReadQueue, DestructionWaitsForEverythingQueued) {
   EXPECT_EQ(count, 20);
 }
 
+TEST(ReadQueue, AWithdrawnRequestLandsOnceAndSoon) {
+  test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(2)});
+  files.add(test::random_bytes(32 << 20, 1));
+  const auto queue = make_pread_queue(files, 2);
+  const PageArena slots(64 << 20);
+  Landings landings, others;
+  const Extent part{0, 0, 32 << 20, 0};
+  queue->submit(1, {&part, 1}, slots.slice(0, 32 << 20), Urgency::next, landings);
+  queue->submit(1, {&part, 1}, slots.slice(32 << 20, 32 << 20), Urgency::next, others);
+  queue->withdraw(1, others);
+  queue->withdraw(2, landings);
+  const Landed kept = landings.wait(), withdrawn = others.wait();
+  EXPECT_TRUE(kept.status.has_value());
+  ASSERT_FALSE(withdrawn.status.has_value());
+  EXPECT_EQ(withdrawn.status.error().kind, ErrorKind::cancelled);
+  EXPECT_LT(files.reads(), 16u);
+  queue->withdraw(1, landings);
+  Landed none;
+  EXPECT_FALSE(landings.poll(none));
+  EXPECT_FALSE(others.poll(none));
+}
+
 TEST(ReadQueue, StatsCountRequestsBytesAndBusyTime) {
   test::MemoryFiles files(true);
   files.add(test::random_bytes(1 << 20, 1));

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,8 +48,10 @@ class ExpertStore {
   virtual ExpertStats stats() const = 0;
 };
 
-// `slot_count` slots in one arena of their own, each of experts.slot_bytes(). Requires: slot_count >= 1.
+// `slot_count` slots in one arena of their own, each of experts.slot_bytes(). Requires: slot_count >= 1. `spec` gives
+// the names of an expert's tensors, for errors; may be empty.
 std::unique_ptr<ExpertStore> make_expert_store(const ExpertTable& experts, int slot_count,
-                                               std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue);
+                                               std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue,
+                                               std::function<BlockSpec(int layer, int expert)> spec = {});
 
 }  // namespace sluice

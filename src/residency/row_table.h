@@ -19,7 +19,7 @@ class RowTable {
   virtual std::uint64_t bytes_read() const = 0;
 };
 
-// Keeps the last `cached_rows` distinct rows. `window_bytes` of scratch are owned by the table and counted by the plan.
+// Keeps the last `cached_rows` distinct rows in row_table_bytes() of memory of its own. Requires: cached_rows >= 1.
 std::unique_ptr<RowTable> make_row_table(const BoundTensor& table, int cached_rows, ReadQueue& queue);
 std::uint64_t row_table_bytes(const BoundTensor& table, int cached_rows);
 

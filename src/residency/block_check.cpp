@@ -1,0 +1,41 @@
+// See block_check.h.
+#include "residency/block_check.h"
+
+#include <fmt/format.h>
+
+#include "formats/format.h"
+#include "formats/mxfp4.h"
+
+namespace sluice {
+
+namespace {
+
+// "shard.safetensors at byte 123" for an offset in the slot.
+std::string place_on_disk(const BlockLayout& layout, std::uint64_t slot_offset, const Files& files) {
+  for (const Extent& extent : layout.extents)
+    if (slot_offset >= extent.slot_offset && slot_offset - extent.slot_offset < extent.bytes)
+      return fmt::format("{} at byte {}", files.path(extent.file), extent.offset + (slot_offset - extent.slot_offset));
+  return "memory";
+}
+
+}  // namespace
+
+Result<> check_scales(const BlockLayout& layout, const std::byte* slot, const Files& files,
+                      FunctionRef<std::string(std::size_t tensor)> name) {
+  for (std::size_t tensor = 0; tensor < layout.tensors.size(); ++tensor) {
+    const Placement& placement = layout.tensors[tensor];
+    if (placement.format != FormatId::mxfp4) continue;
+    const std::span<const std::byte> scales(slot + placement.scales, kMxfp4.scale_bytes(placement.shape));
+    const std::int64_t bad = find_corrupt_scale(scales);
+    if (bad < 0) continue;
+    const auto index = static_cast<std::size_t>(bad);
+    return fail(
+        ErrorKind::corrupt,
+        fmt::format("{}: scale byte {} holds {}, which no sound checkpoint contains ({})", name(tensor), index,
+                    std::to_integer<unsigned>(scales[index]), place_on_disk(layout, placement.scales + index, files)),
+        "the file is damaged: fetch it again; `sluice verify` checks all of them");
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,21 @@
+// What is checked of a block when it lands: the scale bytes of MXFP4 tensors.
+//
+// Bytes 253 to 255 cannot be in a sound checkpoint and would turn into infinities and NaN (docs/numerics.md). Scales
+// are 1/17 of such a tensor, so the check costs little; everything else is left to `verify`.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/function_ref.h"
+#include "base/result.h"
+#include "checkpoint/block.h"
+#include "io/files.h"
+
+namespace sluice {
+
+// Fails (corrupt) with the tensor, the file and the place in it. `name` is asked for a tensor's name only then.
+Result<> check_scales(const BlockLayout& layout, const std::byte* slot, const Files& files,
+                      FunctionRef<std::string(std::size_t tensor)> name);
+
+}  // namespace sluice

@@ -1,0 +1,226 @@
+// Random requests, capacities, delays and failures: a lease always shows the bytes on disk, and misses equal those of
+// the policy simulated alone.
+#include "residency/expert_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "support/random_blocks.h"
+
+namespace sluice {
+namespace {
+
+constexpr int kLayers = 5, kExperts = 12;
+
+struct Request {
+  int layer;
+  std::vector<int> experts;
+};
+
+// Steps through the layers; low experts are more frequent, as routers do.
+std::vector<Request> random_trace(int steps, int widest, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Request> trace;
+  for (int step = 0; step < steps; ++step)
+    for (int layer = 0; layer < kLayers; ++layer) {
+      std::set<int> experts;
+      for (std::uint64_t draws = 1 + random() % static_cast<std::uint64_t>(widest); draws > 0; --draws)
+        experts.insert(static_cast<int>(random() % (1 + random() % kExperts)));
+      trace.push_back({layer, {experts.begin(), experts.end()}});
+    }
+  return trace;
+}
+
+// The policy with instant reads, and a caller who gives each lease back before asking for the next expert.
+class Simulator {
+ public:
+  Simulator(std::string_view policy, int slots)
+      : policy_(make_policy(policy, {kLayers, kExperts, slots})), key_of_(static_cast<std::size_t>(slots), -1) {}
+
+  void request(const Request& request) {
+    policy_->requested(request.layer, request.experts);
+    std::vector<int> residents, misses;  // slots; experts
+    for (int expert : request.experts) {
+      const auto slot = std::ranges::find(key_of_, key(request.layer, expert));
+      if (slot == key_of_.end())
+        misses.push_back(expert);
+      else
+        residents.push_back(static_cast<int>(slot - key_of_.begin()));
+    }
+    misses_ += misses.size();
+    std::set<int> in_use(residents.begin(), residents.end());
+    std::vector<int> handing_out = residents;
+    std::size_t started = 0;
+    for (std::size_t next = 0;; ++next) {
+      for (; started < misses.size(); ++started) {
+        const int slot = room(in_use);
+        if (slot < 0) break;
+        key_of_[static_cast<std::size_t>(slot)] = key(request.layer, misses[started]);
+        policy_->filled(slot, {request.layer, misses[started]});
+        in_use.insert(slot);
+        handing_out.push_back(slot);
+      }
+      if (next == handing_out.size()) break;
+      in_use.erase(handing_out[next]);
+    }
+  }
+  std::uint64_t misses() const { return misses_; }
+
+ private:
+  static int key(int layer, int expert) { return layer * kExperts + expert; }
+  int room(const std::set<int>& in_use) {
+    const auto empty = std::ranges::find(key_of_, -1);
+    if (empty != key_of_.end()) return static_cast<int>(empty - key_of_.begin());
+    std::vector<int> evictable;
+    for (int slot = 0; slot < static_cast<int>(key_of_.size()); ++slot)
+      if (!in_use.contains(slot)) evictable.push_back(slot);
+    return evictable.empty() ? -1 : policy_->victim(evictable);
+  }
+
+  std::unique_ptr<EvictionPolicy> policy_;
+  std::vector<int> key_of_;  // by slot
+  std::uint64_t misses_ = 0;
+};
+
+class ExpertStoreTest : public testing::Test {
+ protected:
+  ExpertStoreTest()
+      : files_(true, {.short_reads = 0.1, .longest_delay = std::chrono::microseconds(60)}),
+        blocks_(test::scatter_blocks(files_, kLayers * kExperts, 6'000, 11)),
+        table_(test::table_of(blocks_, kLayers, kExperts)),
+        queue_(make_pread_queue(files_, 4)) {}
+
+  std::unique_ptr<ExpertStore> store(int slots, std::string_view policy = "default") {
+    return make_expert_store(table_, slots, make_policy(policy, {kLayers, kExperts, slots}), *queue_);
+  }
+  const test::ScatteredBlock& block(int layer, int expert) const {
+    return blocks_[static_cast<std::size_t>(layer * kExperts + expert)];
+  }
+
+  test::MemoryFiles files_;
+  std::vector<test::ScatteredBlock> blocks_;
+  ExpertTable table_;
+  std::unique_ptr<ReadQueue> queue_;
+};
+
+TEST_F(ExpertStoreTest, EveryLeaseShowsTheBytesOnDiskAndMissesEqualTheSimulator) {
+  for (std::string_view policy : policy_names())
+    for (int slots : {1, 2, 3, 5, 13, 30, kLayers * kExperts}) {
+      SCOPED_TRACE(testing::Message() << policy << ", " << slots << " slots");
+      const auto store = this->store(slots, policy);
+      Simulator simulator(policy, slots);
+      std::uint64_t requests = 0;
+      for (const Request& request : random_trace(12, kExperts, static_cast<std::uint64_t>(slots))) {
+        simulator.request(request);
+        requests += request.experts.size();
+        std::set<int> expected(request.experts.begin(), request.experts.end());
+        const auto fetch = store->fetch(request.layer, request.experts);
+        while (true) {
+          auto ready = fetch->next();
+          ASSERT_TRUE(ready.has_value()) << ready.error().what;
+          if (!*ready) break;
+          EXPECT_EQ(expected.erase((*ready)->expert), 1u);
+          EXPECT_TRUE(test::shows((*ready)->weights, block(request.layer, (*ready)->expert), files_));
+        }
+        EXPECT_TRUE(expected.empty());
+      }
+      EXPECT_EQ(store->stats().requests, requests);
+      EXPECT_EQ(store->stats().requests - store->stats().hits, simulator.misses());
+      EXPECT_TRUE(slots < kLayers * kExperts || simulator.misses() <= kLayers * kExperts);  // each is read once
+    }
+}
+
+TEST_F(ExpertStoreTest, HeldLeasesKeepTheirBytesWhileOthersComeAndGo) {
+  constexpr int kSlots = 4;
+  const auto store = this->store(kSlots);
+  std::mt19937_64 random(5);
+  struct Held {
+    int layer, expert;
+    Lease weights;
+  };
+  std::vector<Held> held;
+  for (const Request& request : random_trace(40, 6, 8)) {
+    const auto fetch = store->fetch(request.layer, request.experts);
+    while (true) {
+      while (!held.empty() && (held.size() >= kSlots - 1 || random() % 2)) {
+        std::swap(held[random() % held.size()], held.back());
+        held.pop_back();
+      }
+      auto ready = fetch->next();
+      ASSERT_TRUE(ready.has_value());
+      if (!*ready) break;
+      held.push_back({request.layer, (*ready)->expert, std::move((*ready)->weights)});
+      for (const Held& one : held) EXPECT_TRUE(test::shows(one.weights, block(one.layer, one.expert), files_));
+    }
+  }
+}
+
+TEST_F(ExpertStoreTest, AFetchMayBeGivenUpAtAnyPoint) {
+  const auto store = this->store(7);
+  std::mt19937_64 random(6);
+  for (const Request& request : random_trace(60, kExperts, 9)) {
+    const auto fetch = store->fetch(request.layer, request.experts);
+    for (std::uint64_t count = random() % 5; count > 0; --count) {
+      auto ready = fetch->next();
+      ASSERT_TRUE(ready.has_value());
+      if (!*ready) break;
+      EXPECT_TRUE(test::shows((*ready)->weights, block(request.layer, (*ready)->expert), files_));
+    }
+  }
+}
+
+TEST_F(ExpertStoreTest, AFailedReadNamesTheExpertAndTheNextRequestReadsAgain) {
+  const auto store = this->store(6);
+  int failures = 0;
+  std::uint64_t seed = 0;
+  for (const Request& request : random_trace(40, kExperts, 10)) {
+    files_.set_faults({.short_reads = 0.2, .failing_reads = 0.1, .seed = ++seed});
+    const auto fetch = store->fetch(request.layer, request.experts);
+    while (true) {
+      auto ready = fetch->next();
+      if (!ready) {
+        ++failures;
+        EXPECT_EQ(ready.error().kind, ErrorKind::io);
+        EXPECT_NE(ready.error().what.find("layer " + std::to_string(request.layer) + " expert "), std::string::npos);
+        EXPECT_NE(ready.error().what.find("file-"), std::string::npos);
+        break;
+      }
+      if (!*ready) break;
+      EXPECT_TRUE(test::shows((*ready)->weights, block(request.layer, (*ready)->expert), files_));
+    }
+  }
+  EXPECT_GT(failures, 5);
+}
+
+TEST_F(ExpertStoreTest, ACorruptScaleIsRefusedWithItsTensorFileAndPlace) {
+  int layer = 0, expert = 0;
+  std::size_t tensor = 0;
+  for (int index = 0; index < kLayers * kExperts; ++index)
+    for (std::size_t t = 0; t < blocks_[static_cast<std::size_t>(index)].tensors.size(); ++t)
+      if (blocks_[static_cast<std::size_t>(index)].tensors[t].scales.bytes > 0)
+        layer = index / kExperts, expert = index % kExperts, tensor = t;
+  const test::RunOnDisk scales = block(layer, expert).tensors[tensor].scales;
+  const std::uint64_t place = scales.offset + scales.bytes - 1;
+  std::byte& bad = files_.bytes(scales.file)[place];
+  const auto store = make_expert_store(table_, 2, make_policy("default", {kLayers, kExperts, 2}), *queue_,
+                                       [&](int l, int e) { return block(l, e).spec; });
+  for (unsigned value : {253u, 255u, 252u}) {
+    bad = static_cast<std::byte>(value);
+    const int experts[] = {expert};
+    const auto fetch = store->fetch(layer, experts);
+    auto ready = fetch->next();
+    ASSERT_EQ(ready.has_value(), value == 252) << value;
+    if (ready) continue;
+    EXPECT_EQ(ready.error().kind, ErrorKind::corrupt);
+    for (const std::string& part : {table_.label(layer, expert), block(layer, expert).spec.tensors[tensor].name,
+                                    files_.path(scales.file), std::to_string(value), "byte " + std::to_string(place)})
+      EXPECT_NE(ready.error().what.find(part), std::string::npos) << part << " in: " << ready.error().what;
+  }
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,142 @@
+// Rows in a small cache, the missing ones of a call read side by side. See row_table.h.
+#include "residency/row_table.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "formats/format.h"
+#include "io/aligned.h"
+#include "residency/block_check.h"
+
+namespace sluice {
+
+namespace {
+
+// Room for `bytes` that begin anywhere in a page.
+std::uint64_t widest_window(std::uint64_t bytes) { return bytes == 0 ? 0 : page_ceil(bytes + kDiskPage - 1); }
+
+std::uint64_t row_room(const BoundTensor& table) {
+  const Format& stored = format(table.format);
+  return widest_window(stored.row_weight_bytes(table.shape.cols)) +
+         widest_window(stored.row_scale_bytes(table.shape.cols));
+}
+
+class CachedRows final : public RowTable {
+ public:
+  CachedRows(const BoundTensor& table, int cached_rows, ReadQueue& queue)
+      : table_(table),
+        format_(format(table.format)),
+        room_(row_room(table)),
+        memory_(static_cast<std::uint64_t>(cached_rows) * room_),
+        entries_(static_cast<std::size_t>(cached_rows)),
+        queue_(queue) {
+    SLUICE_CHECK(cached_rows >= 1 && memory_.size() >= static_cast<std::uint64_t>(cached_rows) * room_);
+  }
+
+  Result<> read(std::span<const int> ids, Rows out) override {
+    SLUICE_CHECK(out.rows == static_cast<int>(ids.size()) && out.width == table_.shape.cols);
+    for (std::size_t first = 0; first < ids.size();) {
+      // As many tokens as the cache can hold the rows of at once.
+      ++call_;
+      std::vector<std::size_t> places;
+      while (first + places.size() < ids.size()) {
+        const std::size_t entry = place_of(ids[first + places.size()]);
+        if (entry == entries_.size()) break;
+        places.push_back(entry);
+      }
+      TRY(wait_for_rows());
+      for (const std::size_t entry : places) decode(entry, out[static_cast<int>(first++)]);
+    }
+    return {};
+  }
+
+  std::uint64_t bytes_read() const override { return bytes_read_; }
+
+ private:
+  struct Entry {
+    int id = -1;
+    std::uint64_t call = 0;  // that used it last
+    BlockLayout layout;
+  };
+
+  std::byte* memory_of(std::size_t entry) const { return memory_.data() + entry * room_; }
+
+  // The entry that holds the row or will when its read has landed; entries_.size() if all are in use by this call.
+  std::size_t place_of(int id) {
+    SLUICE_CHECK(id >= 0 && id < table_.shape.rows);
+    auto entry = std::ranges::find(entries_, id, &Entry::id);
+    if (entry == entries_.end()) {
+      entry = std::ranges::min_element(entries_, {}, &Entry::call);
+      if (entry->call == call_) return entries_.size();
+      entry->id = id;
+      start_read(static_cast<std::size_t>(entry - entries_.begin()));
+    }
+    entry->call = call_;
+    return static_cast<std::size_t>(entry - entries_.begin());
+  }
+
+  void start_read(std::size_t entry) {
+    Entry& mine = entries_[entry];
+    mine.layout = {{}, {{table_.format, {1, table_.shape.cols}, 0, kNoScales}}, room_, 0};
+    Placement& placement = mine.layout.tensors[0];
+    const auto row = static_cast<std::uint64_t>(mine.id);
+    const auto add = [&](std::uint64_t table_offset, std::uint64_t bytes, std::uint64_t room_offset) {
+      const std::uint64_t offset = table_offset + row * bytes;
+      mine.layout.extents.push_back({table_.file, offset, bytes, room_offset + offset % kDiskPage});
+      bytes_read_ += bytes;
+      return mine.layout.extents.back().slot_offset;
+    };
+    const std::uint64_t weight_bytes = format_.row_weight_bytes(table_.shape.cols);
+    const std::uint64_t scale_bytes = format_.row_scale_bytes(table_.shape.cols);
+    placement.weights = add(table_.weights_offset, weight_bytes, 0);
+    if (scale_bytes > 0) placement.scales = add(table_.scales_offset, scale_bytes, widest_window(weight_bytes));
+    queue_.submit(entry, mine.layout.extents, {memory_of(entry), room_}, Urgency::demand, landings_);
+    ++in_flight_;
+  }
+
+  // All reads of this call; the first problem among them.
+  Result<> wait_for_rows() {
+    Result<> outcome;
+    for (; in_flight_ > 0; --in_flight_) {
+      Landed landed = landings_.wait();
+      Entry& mine = entries_[landed.tag];
+      const auto name = [&](std::size_t) { return table_.name; };
+      if (landed.status) landed.status = check_scales(mine.layout, memory_of(landed.tag), queue_.files(), name);
+      if (landed.status) continue;
+      if (outcome)
+        outcome = tl::unexpected<Error>(
+            std::move(landed.status.error()).within("row " + std::to_string(mine.id) + " of " + table_.name));
+      mine = {};
+    }
+    return outcome;
+  }
+
+  void decode(std::size_t entry, std::span<float> out) const {
+    format_.decode_row(entries_[entry].layout.view(memory_of(entry), 0), 0, out);
+  }
+
+  BoundTensor table_;
+  const Format& format_;
+  std::uint64_t room_;  // of one row
+  PageArena memory_;
+  std::vector<Entry> entries_;
+  ReadQueue& queue_;
+  Landings landings_;  // tag: entry
+  int in_flight_ = 0;
+  std::uint64_t call_ = 0, bytes_read_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<RowTable> make_row_table(const BoundTensor& table, int cached_rows, ReadQueue& queue) {
+  return std::make_unique<CachedRows>(table, cached_rows, queue);
+}
+
+std::uint64_t row_table_bytes(const BoundTensor& table, int cached_rows) {
+  return static_cast<std::uint64_t>(cached_rows) * row_room(table);
+}
+
+}  // namespace sluice

@@ -1,0 +1,272 @@
+// A pinned prefix, and a ring that runs ahead of the walker. See trunk_store.h.
+//
+// The ring holds the steps that come next, oldest first: the one in use, then those read ahead. A step leaves when its
+// lease is given back, and its room is used for reading ahead at once. Where the walk will begin anew is taken from
+// the walk before (prefill chunks do not visit the head). Read-ahead that turns out wrong is taken back.
+#include "residency/trunk_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "io/aligned.h"
+#include "residency/block_check.h"
+#include "residency/ring_space.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+enum class Arrival { absent, reading, here };
+
+class RingTrunk final : public TrunkStore, public LeaseHome {
+ public:
+  RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts, TrunkSizes sizes, ReadQueue& queue);
+  ~RingTrunk();
+  RingTrunk(const RingTrunk&) = delete;
+  RingTrunk& operator=(const RingTrunk&) = delete;
+
+  Result<Lease> acquire(int step) override;
+  TrunkStats stats() const override { return stats_; }
+  void release(int step) override;
+
+ private:
+  struct Pinned {
+    std::uint64_t offset = 0;
+    Arrival arrival = Arrival::absent;
+    std::optional<Error> error;
+  };
+  struct Ahead {  // a step in the ring
+    int step = 0;
+    std::uint64_t tag = 0;
+    std::uint64_t offset = 0;
+    Arrival arrival = Arrival::reading;
+    std::optional<Error> error;
+  };
+
+  int steps() const { return static_cast<int>(layouts_.size()); }
+  const BlockLayout& layout(int step) const { return layouts_[static_cast<std::size_t>(step)]; }
+  std::uint64_t room(int step) const { return page_ceil(layout(step).slot_bytes); }
+  Pinned& pinned(int step) { return pinned_[static_cast<std::size_t>(step)]; }
+
+  void note_walk(int step);
+  int following(int step) const;
+  Result<Lease> acquire_pinned(int step);
+  Result<Lease> acquire_ahead(int step);
+  bool try_read(int step, Urgency urgency);  // false if the ring has no room
+  void read_pinned(int step, Urgency urgency);
+  void read_ahead();
+  void skip_to(int step);  // drops what is in the ring before `step`
+  void submit(std::uint64_t tag, int step, std::byte* to, Urgency urgency);
+  void collect_landed();
+  void wait_for_landing();
+  void arrive(Landed landed);
+  std::optional<Error> finish(int step, const std::byte* at, Result<> status) const;
+
+  std::vector<BlockSpec> specs_;
+  std::vector<BlockLayout> layouts_;
+  PageArena pinned_memory_, ring_memory_;
+  std::vector<Pinned> pinned_;  // of steps [0, pinned_.size())
+  std::deque<Ahead> ahead_;     // oldest first; the leased step is the front one
+  std::vector<Ahead> stale_;    // dropped while being read: their room is free when they land
+  RingSpace space_;
+  ReadQueue& queue_;
+  Landings landings_;  // tag: pinned step, or steps() + a running number
+  std::uint64_t next_tag_;
+  int in_flight_ = 0;
+  int leased_ = -1;
+  int last_ = -1;  // step acquired last
+  int turn_;       // last step of the walk before this one
+  TrunkStats stats_;
+};
+
+RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts, TrunkSizes sizes, ReadQueue& queue)
+    : specs_(std::move(specs)),
+      layouts_(std::move(layouts)),
+      ring_memory_(sizes.ring_bytes),
+      queue_(queue),
+      next_tag_(layouts_.size()),
+      turn_(steps() - 1) {
+  SLUICE_CHECK(specs_.size() == layouts_.size());
+  SLUICE_CHECK(sizes.pinned_steps >= 0 && sizes.pinned_steps <= steps());
+  std::uint64_t pinned_bytes = 0, largest = 0;
+  for (int step = 0; step < steps(); ++step) {
+    if (step >= sizes.pinned_steps) {
+      largest = std::max(largest, room(step));
+      continue;
+    }
+    pinned_.push_back({pinned_bytes, Arrival::absent, std::nullopt});
+    pinned_bytes += room(step);
+  }
+  SLUICE_CHECK(sizes.ring_bytes >= largest);
+  pinned_memory_ = PageArena(pinned_bytes);
+  SLUICE_CHECK(pinned_memory_.size() >= pinned_bytes && ring_memory_.size() >= sizes.ring_bytes);
+  space_ = RingSpace(page_floor(sizes.ring_bytes), largest);
+}
+
+RingTrunk::~RingTrunk() {
+  SLUICE_CHECK(leased_ < 0);
+  for (std::size_t step = 0; step < pinned_.size(); ++step)
+    if (pinned_[step].arrival == Arrival::reading) queue_.withdraw(step, landings_);
+  if (!ahead_.empty()) skip_to(-1);
+  while (in_flight_ > 0) arrive(landings_.wait());
+}
+
+Result<Lease> RingTrunk::acquire(int step) {
+  SLUICE_CHECK(leased_ < 0 && step >= 0 && step < steps());
+  note_walk(step);
+  collect_landed();
+  return step < static_cast<int>(pinned_.size()) ? acquire_pinned(step) : acquire_ahead(step);
+}
+
+// Remembers where walks end, and sends off the pinned steps when the first one begins.
+void RingTrunk::note_walk(int step) {
+  if (last_ < 0)
+    for (int other = 0; other < static_cast<int>(pinned_.size()); ++other)
+      read_pinned(other, other == step ? Urgency::demand : Urgency::next);
+  if (step <= last_) turn_ = last_;
+  last_ = step;
+}
+
+// The step that is expected after `step` among those that pass through the ring.
+int RingTrunk::following(int step) const {
+  const int first = static_cast<int>(pinned_.size());
+  if (step < first || step == turn_ || step + 1 == steps()) return first;
+  return step + 1;
+}
+
+Result<Lease> RingTrunk::acquire_pinned(int step) {
+  if (static_cast<int>(pinned_.size()) < steps()) {
+    skip_to(static_cast<int>(pinned_.size()));
+    read_ahead();
+  }
+  Pinned& mine = pinned(step);
+  if (mine.arrival == Arrival::absent && !mine.error) read_pinned(step, Urgency::demand);
+  while (mine.arrival == Arrival::reading) wait_for_landing();
+  if (mine.error) return tl::unexpected<Error>(*std::exchange(mine.error, std::nullopt));  // read again next time
+  leased_ = step;
+  return Lease(this, step, pinned_memory_.data() + mine.offset, &layout(step));
+}
+
+Result<Lease> RingTrunk::acquire_ahead(int step) {
+  skip_to(step);
+  if (ahead_.empty())
+    while (!try_read(step, Urgency::demand)) wait_for_landing();  // only stale reads are left, and they land
+  read_ahead();
+  while (ahead_.front().arrival == Arrival::reading) wait_for_landing();
+  Ahead& mine = ahead_.front();
+  if (mine.error) {
+    Error error = *std::move(mine.error);
+    space_.give_back(mine.offset);
+    ahead_.pop_front();
+    return tl::unexpected<Error>(std::move(error));
+  }
+  leased_ = step;
+  return Lease(this, step, ring_memory_.data() + mine.offset, &layout(step));
+}
+
+void RingTrunk::release(int step) {
+  SLUICE_CHECK(leased_ == step);
+  leased_ = -1;
+  if (step < static_cast<int>(pinned_.size())) return;
+  space_.give_back(ahead_.front().offset);
+  ahead_.pop_front();
+  collect_landed();
+  read_ahead();
+}
+
+void RingTrunk::skip_to(int step) {
+  while (!ahead_.empty() && ahead_.front().step != step) {
+    Ahead& wrong = ahead_.front();
+    if (wrong.arrival == Arrival::reading) {
+      queue_.withdraw(wrong.tag, landings_);
+      stale_.push_back(std::move(wrong));
+    } else {
+      space_.give_back(wrong.offset);
+    }
+    ahead_.pop_front();
+  }
+}
+
+void RingTrunk::read_ahead() {
+  while (true) {
+    const int step = following(ahead_.empty() ? last_ : ahead_.back().step);
+    const bool there = std::ranges::any_of(ahead_, [&](const Ahead& a) { return a.step == step; });
+    if (there || !try_read(step, Urgency::next)) return;
+  }
+}
+
+bool RingTrunk::try_read(int step, Urgency urgency) {
+  const std::optional<std::uint64_t> offset = space_.take(room(step));
+  if (!offset) return false;
+  ahead_.push_back({step, next_tag_++, *offset, Arrival::reading, std::nullopt});
+  submit(ahead_.back().tag, step, ring_memory_.data() + *offset, urgency);
+  return true;
+}
+
+void RingTrunk::read_pinned(int step, Urgency urgency) {
+  pinned(step).arrival = Arrival::reading;
+  submit(static_cast<std::uint64_t>(step), step, pinned_memory_.data() + pinned(step).offset, urgency);
+}
+
+void RingTrunk::submit(std::uint64_t tag, int step, std::byte* to, Urgency urgency) {
+  for (const Extent& extent : layout(step).extents) stats_.bytes_read += extent.bytes;
+  ++in_flight_;
+  queue_.submit(tag, layout(step).extents, {to, room(step)}, urgency, landings_);
+}
+
+void RingTrunk::collect_landed() {
+  Landed landed;
+  while (landings_.poll(landed)) arrive(std::move(landed));
+}
+
+void RingTrunk::wait_for_landing() {
+  const Clock::time_point begin = Clock::now();
+  Landed landed = landings_.wait();
+  stats_.exposed_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  arrive(std::move(landed));
+}
+
+void RingTrunk::arrive(Landed landed) {
+  --in_flight_;
+  if (landed.tag < pinned_.size()) {
+    const int step = static_cast<int>(landed.tag);
+    Pinned& mine = pinned(step);
+    mine.error = finish(step, pinned_memory_.data() + mine.offset, std::move(landed.status));
+    mine.arrival = mine.error ? Arrival::absent : Arrival::here;
+    return;
+  }
+  const auto has_tag = [&](const Ahead& a) { return a.tag == landed.tag; };
+  if (const auto wrong = std::ranges::find_if(stale_, has_tag); wrong != stale_.end()) {
+    space_.give_back(wrong->offset);
+    stale_.erase(wrong);
+    return;
+  }
+  const auto mine = std::ranges::find_if(ahead_, has_tag);
+  SLUICE_CHECK(mine != ahead_.end());
+  mine->error = finish(mine->step, ring_memory_.data() + mine->offset, std::move(landed.status));
+  mine->arrival = Arrival::here;
+}
+
+// What is wrong with a block that has landed, if anything.
+std::optional<Error> RingTrunk::finish(int step, const std::byte* at, Result<> status) const {
+  const BlockSpec& spec = specs_[static_cast<std::size_t>(step)];
+  const auto name = [&](std::size_t tensor) { return spec.tensors[tensor].name; };
+  if (status) status = check_scales(layout(step), at, queue_.files(), name);
+  if (status) return std::nullopt;
+  return std::move(status.error()).within(spec.label);
+}
+
+}  // namespace
+
+std::unique_ptr<TrunkStore> make_trunk_store(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts,
+                                             TrunkSizes sizes, ReadQueue& queue) {
+  return std::make_unique<RingTrunk>(std::move(specs), std::move(layouts), sizes, queue);
+}
+
+}  // namespace sluice

@@ -1,0 +1,145 @@
+// Random walks, pins, rings, delays and failures: every lease shows the bytes on disk, with a ring of one step or many.
+#include "residency/trunk_store.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "support/random_blocks.h"
+
+namespace sluice {
+namespace {
+
+class TrunkStoreTest : public testing::Test {
+ protected:
+  TrunkStoreTest()
+      : files_(true, {.short_reads = 0.1, .longest_delay = std::chrono::microseconds(100)}),
+        blocks_(test::scatter_blocks(files_, 17, 30'000, 21)),
+        queue_(make_pread_queue(files_, 3)) {}
+
+  int steps() const { return static_cast<int>(blocks_.size()); }
+  const test::ScatteredBlock& block(int step) const { return blocks_[static_cast<std::size_t>(step)]; }
+  std::uint64_t largest_from(int first) const {
+    std::uint64_t largest = 0;
+    for (int step = first; step < steps(); ++step) largest = std::max(largest, block(step).layout.slot_bytes);
+    return largest;
+  }
+  std::unique_ptr<TrunkStore> store(int pinned, std::uint64_t ring) {
+    std::vector<BlockSpec> specs;
+    std::vector<BlockLayout> layouts;
+    for (const test::ScatteredBlock& one : blocks_) specs.push_back(one.spec), layouts.push_back(one.layout);
+    return make_trunk_store(specs, layouts, {pinned, ring}, *queue_);
+  }
+
+  test::MemoryFiles files_;
+  std::vector<test::ScatteredBlock> blocks_;
+  std::unique_ptr<ReadQueue> queue_;
+};
+
+TEST_F(TrunkStoreTest, EveryLeaseShowsTheBytesOnDisk) {
+  for (int pinned : {0, 1, 8, 16, 17})
+    for (double steps_of_ring : {1.0, 1.3, 2.0, 3.5, 30.0}) {
+      SCOPED_TRACE(testing::Message() << pinned << " pinned, ring of " << steps_of_ring);
+      const auto ring =
+          page_ceil(static_cast<std::uint64_t>(static_cast<double>(largest_from(pinned)) * steps_of_ring));
+      const auto trunk = store(pinned, ring);
+      std::mt19937_64 random(static_cast<std::uint64_t>(pinned) * 100 + static_cast<std::uint64_t>(steps_of_ring));
+      for (int walk = 0; walk < 12; ++walk) {
+        const int end = random() % 3 ? steps() : static_cast<int>(random() % static_cast<std::uint64_t>(steps()));
+        for (int step = 0; step < end; ++step) {
+          if (random() % 16 == 0) continue;  // some steps are not visited
+          const auto lease = trunk->acquire(step);
+          ASSERT_TRUE(lease.has_value()) << lease.error().what;
+          EXPECT_TRUE(test::shows(*lease, block(step), files_));
+        }
+      }
+    }
+}
+
+TEST_F(TrunkStoreTest, PinnedStepsAreReadOnceAndTheOthersOnceAWalk) {
+  constexpr int kPinned = 5, kWalks = 6;
+  const auto trunk = store(kPinned, 2 * largest_from(kPinned));
+  std::uint64_t pinned_bytes = 0, other_bytes = 0;
+  for (int step = 0; step < steps(); ++step)
+    (step < kPinned ? pinned_bytes : other_bytes) += block(step).layout.payload_bytes;
+  for (int walk = 0; walk < kWalks; ++walk)
+    for (int step = 0; step < steps(); ++step) ASSERT_TRUE(trunk->acquire(step).has_value());
+  const std::uint64_t needed = pinned_bytes + kWalks * other_bytes, read = trunk->stats().bytes_read;
+  EXPECT_GE(read, needed);
+  EXPECT_LE(read, needed + 2 * largest_from(kPinned));  // read ahead for the next walk
+}
+
+TEST_F(TrunkStoreTest, ShortWalksStopReadingAheadWhereTheyEnd) {
+  constexpr int kEnd = 9, kWalks = 10;  // as prefill does, which does not visit the head
+  const auto trunk = store(0, 2 * largest_from(0));
+  std::uint64_t walk_bytes = 0;
+  for (int step = 0; step < kEnd; ++step) walk_bytes += block(step).layout.payload_bytes;
+  for (int walk = 0; walk < kWalks; ++walk)
+    for (int step = 0; step < kEnd; ++step) ASSERT_TRUE(trunk->acquire(step).has_value());
+  // One wrong guess (the first walk), and the read-ahead that is under way now.
+  EXPECT_LE(trunk->stats().bytes_read, kWalks * walk_bytes + 2 * 2 * largest_from(0));
+}
+
+TEST_F(TrunkStoreTest, AFailedReadNamesTheStepAndTheNextWalkReadsAgain) {
+  for (int pinned : {0, 6}) {
+    const auto trunk = store(pinned, 3 * largest_from(pinned));
+    files_.set_faults({.short_reads = 0.2, .failing_reads = 0.1, .seed = 5});
+    int failures = 0;
+    for (int walk = 0; walk < 30; ++walk)
+      for (int step = 0; step < steps(); ++step) {
+        const auto lease = trunk->acquire(step);
+        if (!lease) {
+          ++failures;
+          EXPECT_EQ(lease.error().kind, ErrorKind::io);
+          EXPECT_NE(lease.error().what.find(block(step).spec.label + ":"), std::string::npos) << lease.error().what;
+          EXPECT_NE(lease.error().what.find("file-"), std::string::npos);
+          break;
+        }
+        EXPECT_TRUE(test::shows(*lease, block(step), files_));
+      }
+    EXPECT_GT(failures, 3);
+    files_.set_faults({});
+    for (int walk = 0; walk < 3; ++walk)
+      for (int step = 0; step < steps(); ++step) {
+        const auto lease = trunk->acquire(step);
+        if (walk == 0 && !lease) break;  // a failure from before
+        ASSERT_TRUE(lease.has_value()) << lease.error().what;
+        EXPECT_TRUE(test::shows(*lease, block(step), files_));
+      }
+  }
+}
+
+TEST_F(TrunkStoreTest, ACorruptScaleIsRefusedByName) {
+  for (int pinned : {0, 17}) {
+    int step = 0;
+    std::size_t tensor = 0;
+    for (int s = 0; s < steps(); ++s)
+      for (std::size_t t = 0; t < block(s).tensors.size(); ++t)
+        if (block(s).tensors[t].scales.bytes > 0) step = s, tensor = t;
+    const test::RunOnDisk scales = block(step).tensors[tensor].scales;
+    const std::byte before = std::exchange(files_.bytes(scales.file)[scales.offset], std::byte{254});
+    const auto trunk = store(pinned, largest_from(pinned));
+    for (int s = 0; s <= step; ++s) {
+      const auto lease = trunk->acquire(s);
+      ASSERT_EQ(lease.has_value(), s < step);
+      if (lease) continue;
+      EXPECT_EQ(lease.error().kind, ErrorKind::corrupt);
+      EXPECT_NE(lease.error().what.find(block(step).spec.tensors[tensor].name), std::string::npos);
+      EXPECT_NE(lease.error().what.find(files_.path(scales.file)), std::string::npos);
+    }
+    files_.bytes(scales.file)[scales.offset] = before;
+  }
+}
+
+TEST_F(TrunkStoreTest, ClosingDoesNotWaitForAWholePinnedLoad) {
+  files_.set_faults({.longest_delay = std::chrono::milliseconds(20)});
+  const std::uint64_t before = files_.reads();
+  {
+    const auto trunk = store(17, 0);
+    ASSERT_TRUE(trunk->acquire(0).has_value());
+  }
+  EXPECT_LT(files_.reads() - before, 25u);  // all steps together need more
+}
+
+}  // namespace
+}  // namespace sluice
