@@ -22,6 +22,7 @@ void add_inspect(CLI::App& app, Chosen& chosen);
 void add_verify(CLI::App& app, Chosen& chosen);
 void add_tokenize(CLI::App& app, Chosen& chosen);
 void add_synth(CLI::App& app, Chosen& chosen);
-void add_bench(CLI::App& app, Chosen& chosen);  // bench index, bench kernels
+void add_bench(CLI::App& app, Chosen& chosen);
+void add_bench_index(CLI::App& bench, Chosen& chosen);
 
 }  // namespace sluice::cli

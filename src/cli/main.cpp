@@ -14,6 +14,7 @@ namespace {
 void (*const kCommands[])(CLI::App&, Chosen&) = {
     // add_run, add_plan, ... each enters when it works
     add_synth,
+    add_bench,
 };
 
 constexpr const char* kExitCodes =

@@ -1,0 +1,14 @@
+// sluice bench WHAT: how fast a part of sluice is on this machine. One file for each part.
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+
+namespace sluice::cli {
+
+void add_bench(CLI::App& app, Chosen& chosen) {
+  CLI::App* const command = app.add_subcommand("bench", "Measure a part of sluice on this machine");
+  command->require_subcommand(1);
+  add_bench_index(*command, chosen);
+}
+
+}  // namespace sluice::cli
