@@ -15,6 +15,7 @@ void (*const kCommands[])(CLI::App&, Chosen&) = {
     // add_run, add_plan, ... each enters when it works
     add_synth,
     add_bench,
+    add_inspect,
 };
 
 constexpr const char* kExitCodes =
