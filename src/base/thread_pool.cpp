@@ -31,6 +31,7 @@ namespace sluice {
 namespace {
 
 constexpr std::chrono::microseconds kSpin{30};
+thread_local int this_thread_index = 0;
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t while_equal) {
   ::syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, while_equal, nullptr, nullptr, 0);
@@ -145,7 +146,11 @@ void ThreadPool::Team::wake_workers(int most) {
 ThreadPool::ThreadPool(int threads) : team_(std::make_unique<Team>()) {
   SLUICE_CHECK(threads >= 1);
   if (threads <= usable_cpus()) team_->spin_limit = kSpin;
-  for (int i = 1; i < threads; ++i) team_->workers.emplace_back([team = team_.get()] { team->worker(); });
+  for (int i = 1; i < threads; ++i)
+    team_->workers.emplace_back([team = team_.get(), i] {
+      this_thread_index = i;
+      team->worker();
+    });
 }
 
 ThreadPool::~ThreadPool() {
@@ -155,6 +160,8 @@ ThreadPool::~ThreadPool() {
 }
 
 int ThreadPool::threads() const { return static_cast<int>(team_->workers.size()) + 1; }
+
+int ThreadPool::thread_index() { return this_thread_index; }
 
 void ThreadPool::parallel_ranges(int count, int grain, FunctionRef<void(int begin, int end)> body) {
   SLUICE_DCHECK(grain >= 1);

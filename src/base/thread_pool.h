@@ -25,6 +25,9 @@ class ThreadPool {
   // Calls body(begin, end) for disjoint ranges that cover [0, count); returns when all are done. Requires: grain >= 1.
   void parallel_ranges(int count, int grain, FunctionRef<void(int begin, int end)> body);
 
+  // Which thread of its pool calls: 0 for the thread that made the pool (and any other), 1 .. threads - 1 for workers.
+  static int thread_index();
+
   // CPUs this process may use now (affinity mask and cgroup quota, at least 1).
   static int usable_cpus();
 

@@ -104,6 +104,21 @@ TEST(ThreadPool, ParkedWorkersComeBack) {
   EXPECT_TRUE(helped);
 }
 
+// Two bodies that run at the same time never have the same index: what scratch memory per thread relies on.
+TEST(ThreadPool, ThreadIndicesAreApart) {
+  ThreadPool pool(4);
+  std::vector<std::atomic<int>> inside(4);
+  for (int loop = 0; loop < 200; ++loop)
+    pool.parallel_ranges(64, 1, [&](int, int) {
+      const int index = ThreadPool::thread_index();
+      ASSERT_TRUE(index >= 0 && index < 4);
+      ASSERT_EQ(inside[static_cast<std::size_t>(index)].fetch_add(1), 0);
+      std::this_thread::yield();
+      inside[static_cast<std::size_t>(index)].fetch_sub(1);
+    });
+  EXPECT_EQ(ThreadPool::thread_index(), 0);
+}
+
 TEST(ThreadPool, UsableCpusAreAtLeastOneAndWithinTheMask) {
   EXPECT_GE(ThreadPool::usable_cpus(), 1);
   EXPECT_LE(ThreadPool::usable_cpus(), static_cast<int>(::sysconf(_SC_NPROCESSORS_CONF)));

@@ -1,0 +1,381 @@
+// See cpu_ops.h. Costs are guesses in nanoseconds of one core: they decide how work is cut, never what comes out.
+#include "compute/cpu_ops.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "formats/format.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr double kWorthSharing = 4000;  // less is done by the calling thread alone
+constexpr double kLeastPart = 2000;     // a claimed chunk costs about 100
+constexpr double kMostPart = 50'000;    // so that a slow thread is waited for little
+constexpr double kBytesPerNanosecond = 10, kMacsPerNanosecond = 30;
+
+static_assert(static_cast<int>(FormatId::f32) == 0 && static_cast<int>(FormatId::bf16) == 1 &&
+              static_cast<int>(FormatId::mxfp4) == 2 && kKernelFormats == 3);  // the order of KernelTable's lists
+static_assert(kAttentionBlock == 64);
+
+std::uint64_t padded(int cols) { return static_cast<std::uint64_t>((cols + kBlockCols - 1) / kBlockCols * kBlockCols); }
+std::uint64_t packed_floats(CpuOps::Limits limits) {
+  return static_cast<std::uint64_t>(std::min(limits.rows, kRowBlock)) * padded(limits.width);
+}
+
+const std::uint8_t* bytes(const std::byte* p) { return reinterpret_cast<const std::uint8_t*>(p); }
+std::int64_t row_weight_bytes(const WeightView& w) {
+  return static_cast<std::int64_t>(format(w.format).row_weight_bytes(w.shape.cols));
+}
+std::int64_t row_scale_bytes(const WeightView& w) {
+  return static_cast<std::int64_t>(format(w.format).row_scale_bytes(w.shape.cols));
+}
+// Never null, because kernels add to it.
+const std::uint8_t* scale_bytes(const WeightView& w) { return bytes(w.scales != nullptr ? w.scales : w.weights); }
+
+// Nanoseconds that one core needs for one row of W with `rows` vectors.
+double row_cost(const WeightView& w, int rows) {
+  const double read = static_cast<double>(row_weight_bytes(w) + row_scale_bytes(w)) / kBytesPerNanosecond;
+  return std::max(read, static_cast<double>(w.shape.cols) * rows / kMacsPerNanosecond);
+}
+
+}  // namespace
+
+std::uint64_t CpuOps::scratch_bytes(Limits limits, int threads) {
+  const std::uint64_t sums = limits.rows > kPanelRows ? static_cast<std::uint64_t>(threads) * kSumFloats : 0;
+  return sizeof(float) * (packed_floats(limits) + sums);
+}
+
+CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits)
+    : pool_(pool),
+      kernels_(kernels),
+      packed_floats_(packed_floats(limits)),
+      scratch_(scratch_bytes(limits, pool.threads())) {
+  SLUICE_CHECK(scratch_.size() >= scratch_bytes(limits, pool.threads()));
+}
+
+float* CpuOps::sums() const {
+  const auto thread = static_cast<std::uint64_t>(ThreadPool::thread_index());
+  return reinterpret_cast<float*>(scratch_.data()) + packed_floats_ + thread * kSumFloats;
+}
+
+// Tasks [0, tasks), several of them a chunk if they are small; all by the caller if sharing does not pay.
+void CpuOps::run(int tasks, double nanoseconds_each, FunctionRef<void(int first, int last)> body) {
+  const double total = tasks * nanoseconds_each;
+  if (total < kWorthSharing) {
+    if (tasks > 0) body(0, tasks);
+    return;
+  }
+  const double part = std::clamp(total / (4 * pool_.threads()), kLeastPart, kMostPart);
+  pool_.parallel_ranges(tasks, std::clamp(static_cast<int>(part / nanoseconds_each), 1, tasks), body);
+}
+
+// Numbers [first, first + count) of each row, for operations that treat every number alone.
+void CpuOps::along_rows(int rows, int width, double nanoseconds_per_number,
+                        FunctionRef<void(int row, int first, int count)> body) {
+  constexpr int kPiece = 1024;
+  const int pieces = (width + kPiece - 1) / kPiece;
+  run(rows * pieces, nanoseconds_per_number * std::min(width, kPiece), [&](int first, int last) {
+    for (int task = first; task < last; ++task) {
+      const int begin = task % pieces * kPiece;
+      body(task / pieces, begin, std::min(kPiece, width - begin));
+    }
+  });
+}
+
+// Products ------------------------------------------------------------------------------------------------------------
+
+void CpuOps::matmul(std::span<const Product> products) {
+  for (const Product& product : products) {
+    SLUICE_DCHECK(product.x.width == product.w.shape.cols && product.y.width == product.w.shape.rows);
+    for (int row = 0; row < product.x.rows; row += kRowBlock) {
+      const int rows = std::min(kRowBlock, product.x.rows - row);
+      if (take(product, row, rows)) continue;
+      flush();
+      const bool fits = take(product, row, rows);
+      SLUICE_CHECK(fits);
+    }
+  }
+  flush();
+}
+
+// Notes an item; false if there is no room to pack its vectors.
+bool CpuOps::take(const Product& product, int first_row, int rows) {
+  const Rows x = product.x.slice(first_row, rows);
+  const auto same = [&](const Packed& packed) {
+    return packed.x.data == x.data && packed.x.rows == x.rows && packed.x.width == x.width &&
+           packed.x.stride == x.stride;
+  };
+  auto known = std::find_if(packed_.rbegin(), packed_.rend(), same);
+  if (known == packed_.rend()) {
+    const std::uint64_t needed = static_cast<std::uint64_t>(rows) * padded(x.width);
+    if (used_floats_ + needed > packed_floats_) return false;
+    packed_.push_back({x, reinterpret_cast<float*>(scratch_.data()) + used_floats_});
+    used_floats_ += needed;
+    known = packed_.rbegin();
+  }
+  items_.push_back({&product, first_row, rows, known->panels, 0, 0});
+  return true;
+}
+
+// Computes the items noted so far.
+void CpuOps::flush() {
+  if (items_.empty()) return;
+  pack();
+  double total = 0;
+  for (const Item& item : items_) total += item.product->w.shape.rows * row_cost(item.product->w, item.rows);
+  const double part = std::clamp(total / (4 * pool_.threads()), kLeastPart, kMostPart);
+  int parts = 0;
+  for (Item& item : items_) {
+    const int outs = item.product->w.shape.rows;
+    const int wanted = static_cast<int>(std::min(part / row_cost(item.product->w, item.rows), 1e6));
+    item.outs_per_part = item.rows > kPanelRows ? kPartRows : std::clamp(wanted, 1, std::max(outs, 1));
+    item.parts_before = parts;
+    parts += (outs + item.outs_per_part - 1) / item.outs_per_part;
+  }
+  const auto body = [&](int first, int last) {
+    auto item = std::upper_bound(items_.begin(), items_.end(), first,
+                                 [](int task, const Item& other) { return task < other.parts_before; });
+    for (int task = first; task < last; ++task) {
+      while (item != items_.end() && item->parts_before <= task) ++item;
+      multiply(*std::prev(item), task - std::prev(item)->parts_before);
+    }
+  };
+  if (total < kWorthSharing) {
+    body(0, parts);
+  } else {
+    pool_.parallel_ranges(parts, 1, body);
+  }
+  items_.clear();
+  packed_.clear();
+  used_floats_ = 0;
+}
+
+void CpuOps::pack() {
+  constexpr double kNanosecondsPerNumber = 0.15;
+  for (const Packed& packed : packed_) {
+    const Rows x = packed.x;
+    const int panels = (x.rows + kPanelRows - 1) / kPanelRows;
+    run(panels, kNanosecondsPerNumber * kPanelRows * x.width, [&](int first, int last) {
+      for (int row = first * kPanelRows; row < std::min(last * kPanelRows, x.rows); row += kPanelRows)
+        kernels_.pack(x.row(row), x.stride, std::min(kPanelRows, x.rows - row), x.width,
+                      packed.panels + static_cast<std::uint64_t>(row) * padded(x.width));
+    });
+  }
+}
+
+void CpuOps::multiply(const Item& item, int part) const {
+  const WeightView& w = item.product->w;
+  const int first = part * item.outs_per_part, outs = std::min(item.outs_per_part, w.shape.rows - first);
+  const std::int64_t weight_stride = row_weight_bytes(w), scale_stride = row_scale_bytes(w);
+  const Rows y = item.product->y;
+  kernels_.matmul[static_cast<std::size_t>(w.format)]({
+      .weights = bytes(w.weights) + first * weight_stride,
+      .scales = scale_bytes(w) + first * scale_stride,
+      .weight_stride = weight_stride,
+      .scale_stride = scale_stride,
+      .outs = outs,
+      .cols = w.shape.cols,
+      .x = item.panels,
+      .x_rows = item.rows,
+      .y = y.row(item.first_row) + first,
+      .y_stride = y.stride,
+      .sums = item.rows > kPanelRows ? sums() : nullptr,
+  });
+}
+
+void CpuOps::matmul_transposed(std::span<const Product> products) {
+  constexpr int kBlocksPerPart = 4;
+  const auto parts_of = [](const Product& product) {
+    const int blocks = (product.w.shape.cols + kBlockCols - 1) / kBlockCols;
+    return (blocks + kBlocksPerPart - 1) / kBlocksPerPart;
+  };
+  double total = 0;
+  int parts = 0;
+  for (const Product& product : products) {
+    SLUICE_DCHECK(product.x.width == product.w.shape.rows && product.y.width == product.w.shape.cols);
+    total += product.w.shape.rows * row_cost(product.w, product.x.rows);
+    parts += parts_of(product);
+  }
+  run(parts, parts > 0 ? total / parts : 0, [&](int first, int last) {
+    std::size_t index = 0;
+    int before = 0;
+    for (int task = first; task < last; ++task) {
+      while (before + parts_of(products[index]) <= task) before += parts_of(products[index++]);
+      const auto& [w, x, y] = products[index];
+      const int block = (task - before) * kBlocksPerPart, blocks = (w.shape.cols + kBlockCols - 1) / kBlockCols;
+      kernels_.matmul_transposed[static_cast<std::size_t>(w.format)]({
+          .weights = bytes(w.weights),
+          .scales = scale_bytes(w),
+          .weight_stride = row_weight_bytes(w),
+          .scale_stride = row_scale_bytes(w),
+          .w_rows = w.shape.rows,
+          .cols = w.shape.cols,
+          .first_block = block,
+          .last_block = std::min(block + kBlocksPerPart, blocks),
+          .x = x.data,
+          .x_stride = x.stride,
+          .x_rows = x.rows,
+          .y = y.data,
+          .y_stride = y.stride,
+      });
+    }
+  });
+}
+
+// Along vectors -------------------------------------------------------------------------------------------------------
+
+void CpuOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
+  const int width = static_cast<int>(gain.size()), runs = x.width / width;
+  SLUICE_DCHECK(x.width % width == 0);
+  run(x.rows * runs, 0.15 * width, [&](int first, int last) {
+    for (int task = first; task < last; ++task) {
+      const int column = task % runs * width;
+      kernels_.rms_norm(x.row(task / runs) + column, gain.data(), width, eps, y.row(task / runs) + column);
+    }
+  });
+}
+
+void CpuOps::l2_norm(Rows x, int width, float eps, float scale) {
+  const int runs = x.width / width;
+  SLUICE_DCHECK(x.width % width == 0);
+  run(x.rows * runs, 0.15 * width, [&](int first, int last) {
+    for (int task = first; task < last; ++task)
+      kernels_.l2_norm(x.row(task / runs) + task % runs * width, width, eps, scale);
+  });
+}
+
+void CpuOps::add(Rows x, Rows y) {
+  along_rows(y.rows, y.width, 0.1,
+             [&](int row, int first, int count) { kernels_.add(x.row(row) + first, count, y.row(row) + first); });
+}
+
+void CpuOps::sigmoid(Rows x, Rows y) {
+  along_rows(y.rows, y.width, 1,
+             [&](int row, int first, int count) { kernels_.sigmoid(x.row(row) + first, count, y.row(row) + first); });
+}
+
+void CpuOps::gate_sigmoid(Rows gate, Rows y) {
+  along_rows(y.rows, y.width, 1, [&](int row, int first, int count) {
+    kernels_.gate_sigmoid(gate.row(row) + first, count, y.row(row) + first);
+  });
+}
+
+void CpuOps::situ(Rows gate, Rows up, float b1, float b2, Rows y) {
+  along_rows(y.rows, y.width, 3, [&](int row, int first, int count) {
+    kernels_.situ(gate.row(row) + first, up.row(row) + first, count, b1, b2, y.row(row) + first);
+  });
+}
+
+void CpuOps::weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) {
+  along_rows(y.rows, y.width, 0.1 * per_row, [&](int row, int first, int count) {
+    kernels_.weighted_sum(outputs.row(row * per_row) + first, outputs.stride, weights.data() + row * per_row, per_row,
+                          count, y.row(row) + first);
+  });
+}
+
+void CpuOps::attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
+                                Rows weights) {
+  const int n = static_cast<int>(sources.size());
+  sources_.clear();
+  for (int row = 0; row < y.rows; ++row)
+    for (const Rows& source : sources) sources_.push_back(source.row(row));
+  if (weights.data == nullptr) softmax_.resize(sources_.size());
+  run(y.rows, 0.3 * n * y.width, [&](int first, int last) {
+    for (int row = first; row < last; ++row)
+      kernels_.attention_residual(sources_.data() + row * n, n, f.data(), y.width, eps, y.row(row),
+                                  weights.data != nullptr ? weights.row(row) : softmax_.data() + row * n);
+  });
+}
+
+// In token order ------------------------------------------------------------------------------------------------------
+
+void CpuOps::short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) {
+  constexpr int kChannels = 64;
+  const int channels = x.width;
+  run((channels + kChannels - 1) / kChannels, 1.0 * kChannels * (x.rows + 1), [&](int first, int last) {
+    const int channel = first * kChannels;
+    kernels_.short_conv({
+        .x = x.data + channel,
+        .taps = taps.data() + static_cast<std::int64_t>(channel) * kernel,
+        .x_stride = x.stride,
+        .y_stride = y.stride,
+        .history_stride = channels,
+        .rows = x.rows,
+        .channels = std::min(last * kChannels, channels) - channel,
+        .kernel = kernel,
+        .history = history.data() + channel,
+        .y = y.data + channel,
+    });
+  });
+}
+
+void CpuOps::kda_decay(Rows z, std::span<const float> a_log, std::span<const float> dt_bias, float bound, int dim,
+                       Rows alpha) {
+  const int heads = z.width / dim;
+  run(z.rows * heads, 2.0 * dim + 20, [&](int first, int last) {
+    for (int task = first; task < last; ++task) {
+      const int head = task % heads, column = head * dim;
+      kernels_.kda_decay(z.row(task / heads) + column, dt_bias.data() + column, dim,
+                         a_log[static_cast<std::size_t>(head)], bound, alpha.row(task / heads) + column);
+    }
+  });
+}
+
+void CpuOps::kda_recurrence(const KdaStep& step) {
+  // Whole heads are read in one stretch; few heads are cut by columns to feed all threads.
+  const int dim = step.dim, columns = step.heads >= 2 * pool_.threads() ? dim : std::min(dim, 64);
+  const int groups = (dim + columns - 1) / columns;
+  run(step.heads * groups, 0.3 * step.q.rows * dim * columns, [&](int first, int last) {
+    for (int task = first; task < last; ++task) {
+      const int head = task / groups, column = task % groups * columns;
+      const auto of = [&](Rows rows) { return rows.data + static_cast<std::int64_t>(head) * dim; };
+      kernels_.kda({
+          .q = of(step.q),
+          .k = of(step.k),
+          .v = of(step.v),
+          .alpha = of(step.alpha),
+          .beta = step.beta.data + head,
+          .q_stride = step.q.stride,
+          .k_stride = step.k.stride,
+          .v_stride = step.v.stride,
+          .alpha_stride = step.alpha.stride,
+          .beta_stride = step.beta.stride,
+          .out_stride = step.out.stride,
+          .rows = step.q.rows,
+          .dim = dim,
+          .first = column,
+          .count = std::min(columns, dim - column),
+          .state = step.state + static_cast<std::int64_t>(head) * dim * dim,
+          .out = of(step.out),
+      });
+    }
+  });
+}
+
+void CpuOps::latent_attention(const LatentAttention& attention) {
+  // Heads share every key that is fetched, so a part has as many of them as leaves work for all threads.
+  const int rows = attention.query.rows, heads = attention.heads, width = attention.latent + attention.rope;
+  const int cuts = (4 * pool_.threads() + rows - 1) / std::max(rows, 1);
+  const int per_part = std::clamp((heads + cuts - 1) / cuts, std::min(4, heads), kMostHeads);
+  const int groups = (heads + per_part - 1) / per_part;
+  const double macs = static_cast<double>(attention.first_position + rows) * per_part * (width + attention.latent);
+  run(rows * groups, macs / kMacsPerNanosecond, [&](int first, int last) {
+    for (int task = first; task < last; ++task) {
+      const int row = task / groups, head = task % groups * per_part;
+      kernels_.attention({
+          .query = attention.query.row(row) + static_cast<std::int64_t>(head) * width,
+          .pages = attention.pages.data(),
+          .positions = attention.first_position + row + 1,
+          .heads = std::min(per_part, heads - head),
+          .latent = attention.latent,
+          .width = width,
+          .scale = attention.scale,
+          .out = attention.out.row(row) + static_cast<std::int64_t>(head) * attention.latent,
+      });
+    }
+  });
+}
+
+}  // namespace sluice

@@ -1,0 +1,78 @@
+// The operations on the CPU: cuts each into parts, gives the parts to threads, and lets the kernels of one instruction
+// set compute them.
+//
+// No cut changes a result: every number is made whole by one kernel call. Small work runs on the calling thread, since
+// a parallel loop costs about a microsecond. All products of a call share one loop. Used by one thread at a time.
+#pragma once
+
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/thread_pool.h"
+#include "compute/kernel_table.h"
+#include "compute/ops.h"
+#include "io/aligned.h"
+
+namespace sluice {
+
+class CpuOps final : public Ops {
+ public:
+  // What the scratch memory must hold: vectors of one matmul, and columns of its widest weight.
+  struct Limits {
+    int rows = 1, width = 0;
+  };
+  // The most that an instance ever touches; less than a part of it stays resident while batches are small.
+  static std::uint64_t scratch_bytes(Limits limits, int threads);
+
+  CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits);
+
+  void matmul(std::span<const Product> products) override;
+  void matmul_transposed(std::span<const Product> products) override;
+  void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void l2_norm(Rows x, int width, float eps, float scale) override;
+  void add(Rows x, Rows y) override;
+  void sigmoid(Rows x, Rows y) override;
+  void gate_sigmoid(Rows gate, Rows y) override;
+  void situ(Rows gate, Rows up, float b1, float b2, Rows y) override;
+  void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
+  void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
+                          Rows weights) override;
+  void short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) override;
+  void kda_decay(Rows z, std::span<const float> a_log, std::span<const float> dt_bias, float bound, int dim,
+                 Rows alpha) override;
+  void kda_recurrence(const KdaStep& step) override;
+  void latent_attention(const LatentAttention& attention) override;
+
+ private:
+  struct Packed {  // vectors [first_row, first_row + x.rows) of an input, and where they lie packed
+    Rows x;
+    float* panels;
+  };
+  struct Item {  // one product by one block of vectors, in parts of `outs_per_part` output rows
+    const Product* product;
+    int first_row, rows;
+    const float* panels;
+    int outs_per_part, parts_before;  // parts of the items before this one
+  };
+
+  void run(int tasks, double nanoseconds_each, FunctionRef<void(int first, int last)> body);
+  void along_rows(int rows, int width, double nanoseconds_per_number,
+                  FunctionRef<void(int row, int first, int count)> body);
+  bool take(const Product& product, int first_row, int rows);
+  void flush();
+  void pack();
+  void multiply(const Item& item, int part) const;
+  float* sums() const;
+
+  ThreadPool& pool_;
+  const KernelTable& kernels_;
+  std::uint64_t packed_floats_;  // room for packed vectors; sums of the threads follow
+  PageArena scratch_;
+  std::uint64_t used_floats_ = 0;
+  std::vector<Packed> packed_;
+  std::vector<Item> items_;
+  std::vector<const float*> sources_;
+  std::vector<float> softmax_;
+};
+
+}  // namespace sluice

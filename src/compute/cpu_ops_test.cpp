@@ -1,0 +1,410 @@
+// Tests of cpu_ops.h and of every kernel set this machine supports: the bits of ReferenceOps, whatever the instruction
+// set, the number of threads, the shape and the values (zeros of both signs, subnormals, huge numbers, NaN as NaN).
+#include "compute/cpu_ops.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/numbers.h"
+#include "compute/reference.h"
+#include "formats/format.h"
+
+namespace sluice {
+namespace {
+
+using Random = std::mt19937;
+int pick(Random& random, int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); }
+
+enum class Kind { plain, awkward, wild };  // normal numbers; with zeros, subnormals, extremes; any bit pattern
+
+float number(Random& random, Kind kind) {
+  if (kind == Kind::wild) return std::bit_cast<float>(static_cast<std::uint32_t>(random()));
+  const float value = std::normal_distribution<float>()(random);
+  if (kind == Kind::plain) return value;
+  switch (pick(random, 0, 11)) {
+    case 0:
+      return 0.f;
+    case 1:
+      return -0.f;
+    case 2:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(random()) & 0x807fffffu);  // subnormal
+    case 3:
+      return std::ldexp(value, 60);
+    case 4:
+      return std::ldexp(value, -80);
+    default:
+      return value;
+  }
+}
+
+// Rows that own their numbers, at an odd stride and alignment.
+class Matrix {
+ public:
+  Matrix(int rows, int width) : values_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(width + 3) + 1) {
+    rows_ = {values_.data() + 1, rows, width, width + 3};
+  }
+  Matrix(int rows, int width, Random& random, Kind kind) : Matrix(rows, width) {
+    for (float& value : values_) value = number(random, kind);
+  }
+  Matrix(const Matrix& other) : values_(other.values_), rows_(other.rows_) { rows_.data = values_.data() + 1; }
+  Matrix& operator=(const Matrix&) = delete;
+  Rows rows() const { return rows_; }
+  const std::vector<float>& values() const { return values_; }  // with what lies between the rows
+
+ private:
+  std::vector<float> values_;
+  Rows rows_;
+};
+
+bool same(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (std::isnan(a) && std::isnan(b));
+}
+::testing::AssertionResult same(const std::vector<float>& got, const std::vector<float>& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!same(got[i], expected[i]))
+      return ::testing::AssertionFailure()
+             << "number " << i << " of " << expected.size() << ": " << got[i] << ", not " << expected[i];
+  return ::testing::AssertionSuccess();
+}
+::testing::AssertionResult same(const Matrix& got, const Matrix& expected) {
+  return same(got.values(), expected.values());
+}
+
+// A stored matrix at an odd address, with nothing readable guaranteed behind its last byte (asan sees a read there).
+class Weights {
+ public:
+  Weights(FormatId id, int rows, int cols, Random& random, Kind kind) {
+    const Format& stored = format(id);
+    view_ = {id, {rows, cols}, nullptr, nullptr};
+    weights_.resize(stored.weight_bytes(view_.shape) + 1);
+    scales_.resize(stored.scale_bytes(view_.shape) + 1);
+    for (std::byte& byte : weights_) byte = static_cast<std::byte>(random());
+    if (id != FormatId::mxfp4 && kind != Kind::wild) {
+      std::vector<float> values(static_cast<std::size_t>(cols));
+      for (int row = 0; row < rows; ++row) {
+        for (float& value : values) value = number(random, kind);
+        stored.encode_row(values, weights_.data() + 1 + static_cast<std::uint64_t>(row) * stored.row_weight_bytes(cols),
+                          nullptr);
+      }
+    }
+    for (std::byte& scale : scales_)
+      scale = static_cast<std::byte>(kind == Kind::plain                             ? pick(random, 115, 130)
+                                     : kind == Kind::wild || pick(random, 0, 3) == 0 ? pick(random, 0, 255)
+                                                                                     : pick(random, 110, 135));
+    view_.weights = weights_.data() + 1;
+    view_.scales = stored.row_scale_bytes(cols) > 0 ? scales_.data() + 1 : nullptr;
+  }
+  const WeightView& view() const { return view_; }
+
+ private:
+  std::vector<std::byte> weights_, scales_;
+  WeightView view_;
+};
+
+constexpr CpuOps::Limits kLimits = {128, 2048};
+
+// Every kernel set by 1, 2, 3 and 5 threads.
+struct Candidate {
+  std::string name;
+  std::unique_ptr<ThreadPool> pool;
+  std::unique_ptr<CpuOps> ops;
+};
+std::vector<Candidate>& candidates() {
+  static std::vector<Candidate> all = [] {
+    std::vector<Candidate> made;
+    for (const KernelTable* kernels : supported_kernels())
+      for (int threads : {1, 2, 3, 5}) {
+        auto pool = std::make_unique<ThreadPool>(threads);
+        auto ops = std::make_unique<CpuOps>(*pool, *kernels, kLimits);
+        made.push_back({std::string(kernels->name) + " x " + std::to_string(threads), std::move(pool), std::move(ops)});
+      }
+    return made;
+  }();
+  return all;
+}
+
+template <class Tuple, std::size_t... I>
+void expect_all_same(const std::string& what, const Tuple& got, const Tuple& expected, std::index_sequence<I...>) {
+  const auto expect = [&](const auto& one, const auto& other) { EXPECT_TRUE(same(one, other)) << what; };
+  (expect(std::get<I>(got), std::get<I>(expected)), ...);
+}
+
+// Runs `operation(ops, results)` with the reference and with every candidate, each on its own copy of `results`.
+template <class... Results, class Operation>
+void expect_same(const std::string& what, Operation operation, const Results&... results) {
+  ReferenceOps reference;
+  auto expected = std::make_tuple(results...);
+  std::apply([&](auto&... own) { operation(static_cast<Ops&>(reference), own...); }, expected);
+  for (Candidate& candidate : candidates()) {
+    auto got = std::make_tuple(results...);
+    std::apply([&](auto&... own) { operation(static_cast<Ops&>(*candidate.ops), own...); }, got);
+    expect_all_same(candidate.name + ", " + what, got, expected, std::index_sequence_for<Results...>());
+  }
+}
+
+constexpr Kind kKinds[] = {Kind::plain, Kind::awkward, Kind::wild};
+
+void check_matmul(FormatId id, int outs, int cols, int rows, Kind kind, Random& random) {
+  const Weights w(id, outs, cols, random, kind);
+  const Matrix x(rows, cols, random, kind);
+  const std::string what = std::string(format(id).name) + " " + std::to_string(outs) + " x " + std::to_string(cols) +
+                           ", " + std::to_string(rows) + " rows";
+  expect_same(
+      what,
+      [&](Ops& ops, Matrix& y) {
+        const Product product{w.view(), x.rows(), y.rows()};
+        ops.matmul({&product, 1});
+      },
+      Matrix(rows, outs));
+}
+
+class EveryFormat : public ::testing::TestWithParam<FormatId> {
+ protected:
+  int usable(int cols) const {
+    const int block = format(GetParam()).block_cols;
+    return (cols + block - 1) / block * block;
+  }
+};
+
+TEST_P(EveryFormat, MatmulOfAnyShapeEqualsTheReference) {
+  Random random(1);
+  for (int cols : {1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 100, 512, 513, 1000})
+    for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 18, 70})
+      check_matmul(GetParam(), pick(random, 1, 70), usable(cols), rows, kKinds[pick(random, 0, 2)], random);
+}
+
+TEST_P(EveryFormat, MatmulOfAnyNumberOfOutputsEqualsTheReference) {
+  Random random(2);
+  for (int outs = 1; outs <= 70; ++outs)
+    check_matmul(GetParam(), outs, usable(70), pick(random, 1, 9), Kind::awkward, random);
+  for (int rows = 1; rows <= 70; ++rows)
+    check_matmul(GetParam(), pick(random, 1, 40), usable(40), rows, Kind::awkward, random);
+}
+
+TEST_P(EveryFormat, MatmulSharedByThreadsEqualsTheReference) {
+  Random random(3);
+  for (int rows : {1, 2, 4, 7, 97, 128})
+    check_matmul(GetParam(), 300 + pick(random, 0, 63), usable(800), rows, Kind::plain, random);
+}
+
+// A batch never changes a row.
+TEST_P(EveryFormat, ARowAloneEqualsTheRowInTheBatch) {
+  Random random(4);
+  for (Candidate& candidate : candidates()) {
+    const int rows = pick(random, 2, 70), cols = usable(pick(random, 1, 300)), outs = pick(random, 1, 70);
+    const Weights w(GetParam(), outs, cols, random, Kind::plain);
+    const Matrix x(rows, cols, random, Kind::plain);
+    const Matrix batch(rows, outs), alone(rows, outs);
+    const Product together{w.view(), x.rows(), batch.rows()};
+    candidate.ops->matmul({&together, 1});
+    for (int row = 0; row < rows; ++row) {
+      const Product one{w.view(), x.rows().slice(row, 1), alone.rows().slice(row, 1)};
+      candidate.ops->matmul({&one, 1});
+    }
+    EXPECT_TRUE(same(batch, alone)) << candidate.name;
+  }
+}
+
+TEST_P(EveryFormat, TransposedProductsEqualTheReference) {
+  Random random(5);
+  for (int cols : {1, 2, 31, 32, 33, 64, 65, 96, 160, 250, 512})
+    for (int rows : {1, 2, 3, 5, 20}) {
+      const Kind kind = kKinds[pick(random, 0, 2)];
+      const Weights w(GetParam(), pick(random, 1, 130), usable(cols), random, kind);
+      const Matrix x(rows, w.view().shape.rows, random, kind);
+      expect_same(
+          "transposed",
+          [&](Ops& ops, Matrix& y) {
+            const Product product{w.view(), x.rows(), y.rows()};
+            ops.matmul_transposed({&product, 1});
+          },
+          Matrix(rows, w.view().shape.cols));
+    }
+}
+
+// Products of one call: shared inputs, inputs that are columns of one another's rows, more inputs than fit the scratch.
+TEST_P(EveryFormat, ManyProductsOfOneCallEqualTheReference) {
+  Random random(6);
+  for (int rows : {1, 3, 50}) {
+    std::vector<Weights> w;
+    const int cols = usable(96);
+    for (int i = 0; i < 40; ++i) w.emplace_back(GetParam(), pick(random, 1, 40), cols, random, Kind::plain);
+    const Matrix x(rows, 40 * cols, random, Kind::plain);
+    for (bool transposed : {false, true})
+      expect_same(
+          "many products",
+          [&](Ops& ops, Matrix& y) {
+            std::vector<Product> products;
+            int used = 0;
+            for (int i = 0; i < 40; ++i) {
+              const Shape shape = w[static_cast<std::size_t>(i)].view().shape;
+              const int in = transposed ? shape.rows : shape.cols, out = transposed ? shape.cols : shape.rows;
+              products.push_back({w[static_cast<std::size_t>(i)].view(), x.rows().columns(i % 30 * cols, in),
+                                  y.rows().columns(used, out)});
+              used += out;
+            }
+            transposed ? ops.matmul_transposed(products) : ops.matmul(products);
+          },
+          Matrix(rows, 40 * std::max(cols, 40)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, EveryFormat, ::testing::Values(FormatId::f32, FormatId::bf16, FormatId::mxfp4),
+                         [](const auto& each) { return std::string(format(each.param).name); });
+
+std::vector<float> numbers(int count, Random& random, Kind kind) {
+  std::vector<float> made(static_cast<std::size_t>(count));
+  for (float& value : made) value = number(random, kind);
+  return made;
+}
+
+TEST(CpuOps, VectorOperationsEqualTheReference) {
+  Random random(7);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 9), runs = pick(random, 1, 4),
+              run = repeat % 10 == 0 ? 3000 : pick(random, 1, 140);
+    const int width = runs * run;
+    const Matrix x(rows, width, random, kind), other(rows, width, random, kind);
+    const std::vector<float> gain = numbers(run, random, Kind::plain);
+    const std::string what = std::to_string(rows) + " x " + std::to_string(width);
+    expect_same(
+        "rms_norm " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(x.rows(), gain, 1e-5f, y.rows()); },
+        Matrix(rows, width));
+    expect_same(
+        "rms_norm in place " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(y.rows(), gain, 0, y.rows()); }, x);
+    expect_same(
+        "l2_norm " + what, [&](Ops& ops, Matrix& y) { ops.l2_norm(y.rows(), run, 1e-6f, 0.3f); }, x);
+    expect_same(
+        "l2_norm " + what, [&](Ops& ops, Matrix& y) { ops.l2_norm(y.rows(), run, 1e-6f, 1); }, x);
+    expect_same(
+        "add " + what, [&](Ops& ops, Matrix& y) { ops.add(x.rows(), y.rows()); }, other);
+    expect_same(
+        "sigmoid " + what, [&](Ops& ops, Matrix& y) { ops.sigmoid(y.rows(), y.rows()); }, x);
+    expect_same(
+        "gate " + what, [&](Ops& ops, Matrix& y) { ops.gate_sigmoid(x.rows(), y.rows()); }, other);
+    expect_same(
+        "situ " + what, [&](Ops& ops, Matrix& y) { ops.situ(y.rows(), other.rows(), 4, 25, y.rows()); }, x);
+  }
+}
+
+// Arguments of the functions over their whole range, through the operations that expose them.
+TEST(CpuOps, FunctionsEqualTheReferenceOverAllOfFp32) {
+  constexpr int kWidth = 20'000;
+  for (std::uint32_t part = 0; part < 16; ++part) {
+    Matrix x(1, kWidth);
+    for (std::uint32_t i = 0; i < kWidth; ++i)
+      x.rows()[0][i] = std::bit_cast<float>((part * kWidth + i) * 13'421u);  // steps through all 2^32 patterns
+    const std::vector<float> zeros(kWidth), a_log = {0};
+    expect_same(
+        "sigmoid", [&](Ops& ops, Matrix& y) { ops.sigmoid(x.rows(), y.rows()); }, Matrix(1, kWidth));
+    expect_same(
+        "tanh", [&](Ops& ops, Matrix& y) { ops.situ(x.rows(), x.rows(), 1, 1, y.rows()); }, Matrix(1, kWidth));
+    expect_same(
+        "exp", [&](Ops& ops, Matrix& y) { ops.kda_decay(x.rows(), a_log, zeros, 80, kWidth, y.rows()); },
+        Matrix(1, kWidth));
+  }
+}
+
+TEST(CpuOps, SumsEqualTheReference) {
+  Random random(8);
+  for (int repeat = 0; repeat < 30; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 6), n = pick(random, 1, 17),
+              width = repeat % 10 == 0 ? 7168 : pick(random, 1, 200);
+    const Matrix outputs(rows * n, width, random, kind);
+    const std::vector<float> weights = numbers(rows * n, random, kind);
+    expect_same(
+        "weighted_sum", [&](Ops& ops, Matrix& y) { ops.weighted_sum(outputs.rows(), weights, n, y.rows()); },
+        Matrix(rows, width));
+    std::vector<Matrix> held;
+    std::vector<Rows> sources;
+    for (int j = 0; j < n; ++j) held.emplace_back(rows, width, random, kind);
+    for (const Matrix& source : held) sources.push_back(source.rows());
+    const std::vector<float> f = numbers(width, random, Kind::plain);
+    expect_same(
+        "attention_residual",
+        [&](Ops& ops, Matrix& y, Matrix& p) { ops.attention_residual(sources, f, 1e-5f, y.rows(), p.rows()); },
+        Matrix(rows, width), Matrix(rows, n));
+    expect_same(
+        "attention_residual", [&](Ops& ops, Matrix& y) { ops.attention_residual(sources, f, 1e-5f, y.rows(), Rows{}); },
+        Matrix(rows, width));
+  }
+}
+
+TEST(CpuOps, ShortConvolutionEqualsTheReference) {
+  Random random(9);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 12), kernel = repeat % 2 == 0 ? 4 : pick(random, 1, 12);
+    const int channels = repeat % 10 == 0 ? 5000 : pick(random, 1, 150);
+    const Matrix x(rows, channels, random, kind);
+    const std::vector<float> taps = numbers(channels * kernel, random, Kind::plain);
+    const std::vector<float> history = numbers(channels * (kernel - 1), random, kind);
+    expect_same(
+        "short_conv",
+        [&](Ops& ops, Matrix& y, std::vector<float>& kept) { ops.short_conv(x.rows(), taps, kernel, kept, y.rows()); },
+        Matrix(rows, channels), history);
+  }
+}
+
+TEST(CpuOps, KdaEqualsTheReference) {
+  Random random(10);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 7), heads = pick(random, 1, 12);
+    const int dim = repeat % 4 == 0 ? 128 : repeat % 4 == 1 ? 16 * pick(random, 1, 6) : pick(random, 1, 70);
+    const int width = heads * dim;
+    const Matrix q(rows, width, random, kind), k(rows, width, random, kind), v(rows, width, random, kind);
+    const Matrix alpha(rows, width, random, kind), beta(rows, heads, random, kind);
+    const std::vector<float> state = numbers(width * dim, random, kind);
+    const auto step = [&](Ops& ops, Matrix& out, std::vector<float>& advanced) {
+      ops.kda_recurrence(
+          {q.rows(), k.rows(), v.rows(), alpha.rows(), beta.rows(), out.rows(), heads, dim, advanced.data()});
+    };
+    expect_same("kda", step, Matrix(rows, width), state);
+    const std::vector<float> a_log = numbers(heads + 3, random, Kind::plain), bias = numbers(width, random, kind);
+    expect_same(
+        "kda_decay", [&](Ops& ops, Matrix& y) { ops.kda_decay(q.rows(), a_log, bias, -5, dim, y.rows()); },
+        Matrix(rows, width));
+  }
+}
+
+TEST(CpuOps, LatentAttentionEqualsTheReference) {
+  Random random(11);
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
+    const int rows = pick(random, 1, 5), heads = pick(random, 1, 9), first = pick(random, 0, 200);
+    const bool large = repeat % 5 == 0;
+    const int latent = large ? 512 : pick(random, 1, 90), rope = large ? 64 : pick(random, 0, 40),
+              width = latent + rope;
+    const int pages = (first + rows + kAttentionBlock - 1) / kAttentionBlock;
+    const std::vector<float> keys = numbers(pages * kAttentionBlock * width, random, kind);
+    std::vector<const float*> page_starts;
+    for (int page = 0; page < pages; ++page)
+      page_starts.push_back(keys.data() + static_cast<std::ptrdiff_t>(page) * kAttentionBlock * width);
+    const Matrix query(rows, heads * width, random, kind);
+    expect_same(
+        "latent_attention",
+        [&](Ops& ops, Matrix& out) {
+          ops.latent_attention({query.rows(), page_starts, first, heads, latent, rope, 0.3f, out.rows()});
+        },
+        Matrix(rows, heads * latent));
+  }
+}
+
+TEST(KernelTable, NamesAreFoundAndTheScalarSetIsAlwaysThere) {
+  EXPECT_EQ(find_kernels("scalar"), &kScalarKernels);
+  EXPECT_EQ(find_kernels("auto"), &best_kernels());
+  EXPECT_EQ(find_kernels("mmx"), nullptr);
+  for (const KernelTable* kernels : supported_kernels()) EXPECT_EQ(find_kernels(kernels->name), kernels);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,42 @@
+// A kernel unit, whatever its instruction set: all bodies and the table of them, the one symbol that leaves the unit.
+//
+// A unit is its lanes_*.h, the names SLUICE_ISA and SLUICE_TABLE, and this file. Everything but the table has internal
+// linkage and no header with function bodies of its own is included: the linker may keep any one copy of a shared
+// inline function, and one made for AVX-512 would then run everywhere. The ctest structure.kernel_symbols checks it.
+
+#include "compute/kernels/exact_constants.h"
+#include "compute/kernels/table.h"
+
+#ifdef __clang__
+#define SLUICE_UNROLL _Pragma("clang loop unroll(enable)")
+#else
+#define SLUICE_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+#include "compute/kernels/elementwise.inl"
+#include "compute/kernels/matmul.inl"
+// These two use elementwise.inl.
+#include "compute/kernels/attention.inl"
+#include "compute/kernels/recurrence.inl"
+
+namespace sluice {
+using namespace SLUICE_ISA;
+const KernelTable SLUICE_TABLE = {
+    kName,
+    pack,
+    {matmul<F32>, matmul<Bf16>, matmul<Mxfp4>},  // FormatId: f32, bf16, mxfp4
+    {matmul_transposed<F32>, matmul_transposed<Bf16>, matmul_transposed<Mxfp4>},
+    rms_norm,
+    l2_norm,
+    add_to,
+    sigmoid_of,
+    gate_sigmoid,
+    situ,
+    weighted_sum,
+    attention_residual,
+    kda_decay,
+    kda,
+    short_conv,
+    attention,
+};
+}  // namespace sluice

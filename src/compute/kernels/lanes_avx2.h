@@ -1,0 +1,154 @@
+// f32x16 in AVX2 with FMA: sixteen float lanes in two registers, and how stored weights become such lanes.
+//
+// The vocabulary of the kernel bodies (*.inl); lanes_scalar.h says what each word means.
+// Source of the intrinsics: Intel Intrinsics Guide.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "compute/kernels/mxfp4_tables.h"
+
+namespace sluice::avx2 {
+namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
+
+constexpr const char* kName = "avx2";
+
+struct f32x16 {
+  __m256 low, high;
+};
+using Piece = __m256;  // what a register holds
+constexpr int kPieceLanes = 8;
+constexpr int kTileOuts = 2;  // of a tile of kTileOuts x kPanelRows chains that fills the registers
+
+// Rows of weights walked at once by `t` vectors: enough streams and chains, few enough registers.
+constexpr int streams(int t) { return t == 1 ? 4 : t <= 3 ? 2 : 1; }
+constexpr int kStateColumns = 4;  // f32x16 of columns that a recurrence keeps in registers
+
+inline f32x16 zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+inline f32x16 set1(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
+inline f32x16 load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+inline void store(float* p, f32x16 v) {
+  _mm256_storeu_ps(p, v.low);
+  _mm256_storeu_ps(p + 8, v.high);
+}
+// Lanes [first, first + 8) that are below n, as a mask.
+inline __m256i lanes_below(int n, int first) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n - first), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+}
+inline f32x16 load_part(const float* p, int n) {
+  return {_mm256_maskload_ps(p, lanes_below(n, 0)), _mm256_maskload_ps(p + 8, lanes_below(n, 8))};
+}
+inline void store_part(float* p, f32x16 v, int n) {
+  _mm256_maskstore_ps(p, lanes_below(n, 0), v.low);
+  _mm256_maskstore_ps(p + 8, lanes_below(n, 8), v.high);
+}
+inline f32x16 load_strided(const float* p, int stride) {
+  const __m256i index = _mm256_mullo_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32(stride));
+  return {_mm256_i32gather_ps(p, index, 4), _mm256_i32gather_ps(p + 8 * static_cast<std::int64_t>(stride), index, 4)};
+}
+inline float first(f32x16 v) { return _mm256_cvtss_f32(v.low); }
+
+inline f32x16 add(f32x16 a, f32x16 b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
+inline f32x16 sub(f32x16 a, f32x16 b) { return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)}; }
+inline f32x16 mul(f32x16 a, f32x16 b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }
+inline f32x16 div(f32x16 a, f32x16 b) { return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)}; }
+inline f32x16 sqrt(f32x16 a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
+inline f32x16 fma(f32x16 a, f32x16 b, f32x16 c) {
+  return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+}
+inline f32x16 max(f32x16 a, f32x16 b) { return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)}; }
+inline f32x16 min(f32x16 a, f32x16 b) { return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)}; }
+inline f32x16 if_less(f32x16 a, f32x16 b, f32x16 yes, f32x16 no) {
+  return {_mm256_blendv_ps(no.low, yes.low, _mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ)),
+          _mm256_blendv_ps(no.high, yes.high, _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ))};
+}
+inline f32x16 negate(f32x16 a) {
+  const __m256 sign = _mm256_set1_ps(-0.f);
+  return {_mm256_xor_ps(a.low, sign), _mm256_xor_ps(a.high, sign)};
+}
+inline f32x16 magnitude(f32x16 a) {
+  const __m256 sign = _mm256_set1_ps(-0.f);
+  return {_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high)};
+}
+inline __m256 or_sign(__m256 sign, __m256 a) { return _mm256_or_ps(_mm256_and_ps(_mm256_set1_ps(-0.f), sign), a); }
+inline f32x16 with_sign_of(f32x16 sign, f32x16 a) { return {or_sign(sign.low, a.low), or_sign(sign.high, a.high)}; }
+inline __m256 scale_eight(__m256 a, __m256 n) {
+  const __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+  const __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
+  const __m256i second = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(whole, half), bias), 23);
+  return _mm256_mul_ps(_mm256_mul_ps(a, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
+}
+inline f32x16 scale_by_power(f32x16 a, f32x16 n) { return {scale_eight(a.low, n.low), scale_eight(a.high, n.high)}; }
+
+inline float fold(f32x16 v) {
+  const __m256 eight = _mm256_add_ps(v.low, v.high);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+inline Piece piece_zero() { return _mm256_setzero_ps(); }
+inline Piece piece_load(const float* p) { return _mm256_load_ps(p); }
+inline void piece_store(float* p, Piece v) { _mm256_store_ps(p, v); }
+inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm256_fmadd_ps(a, b, c); }
+
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+inline __m256 in_order(__m256 mixed) {  // 64-bit quarters 0, 2, 1, 3
+  return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xd8));
+}
+inline void split(const float* p, f32x16& even, f32x16& odd) {
+  const f32x16 a = load(p), b = load(p + 16);
+  even = {in_order(_mm256_shuffle_ps(a.low, a.high, 0x88)), in_order(_mm256_shuffle_ps(b.low, b.high, 0x88))};
+  odd = {in_order(_mm256_shuffle_ps(a.low, a.high, 0xdd)), in_order(_mm256_shuffle_ps(b.low, b.high, 0xdd))};
+}
+inline void join_eight(float* p, __m256 even, __m256 odd) {
+  const __m256 a = _mm256_unpacklo_ps(even, odd), b = _mm256_unpackhi_ps(even, odd);
+  _mm256_storeu_ps(p, _mm256_permute2f128_ps(a, b, 0x20));
+  _mm256_storeu_ps(p + 8, _mm256_permute2f128_ps(a, b, 0x31));
+}
+inline void join(float* p, f32x16 even, f32x16 odd) {
+  join_eight(p, even.low, odd.low);
+  join_eight(p + 16, even.high, odd.high);
+}
+
+struct F32 {
+  static constexpr int kBlockBytes = 128, kCellBytes = 4;
+  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
+    split(reinterpret_cast<const float*>(w), even, odd);
+  }
+};
+
+struct Bf16 {
+  static constexpr int kBlockBytes = 64, kCellBytes = 2;
+  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
+    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
+    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32));
+    const __m256i upper = _mm256_set1_epi32(-0x10000);
+    even = {_mm256_castsi256_ps(_mm256_slli_epi32(a, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(b, 16))};
+    odd = {_mm256_castsi256_ps(_mm256_and_si256(a, upper)), _mm256_castsi256_ps(_mm256_and_si256(b, upper))};
+  }
+};
+
+struct Mxfp4 {
+  static constexpr int kBlockBytes = 16, kCellBytes = 0;
+  // bf16 bytes of sixteen codes, looked up apart and then paired.
+  static f32x16 widen(__m128i codes, __m128i low_bytes, __m128i high_bytes) {
+    const __m128i low = _mm_shuffle_epi8(low_bytes, codes), high = _mm_shuffle_epi8(high_bytes, codes);
+    const __m256i first = _mm256_cvtepu16_epi32(_mm_unpacklo_epi8(low, high));
+    const __m256i second = _mm256_cvtepu16_epi32(_mm_unpackhi_epi8(low, high));
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(first, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(second, 16))};
+  }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w)), nibble = _mm_set1_epi8(15);
+    const __m128i low = _mm_load_si128(reinterpret_cast<const __m128i*>(kMxfp4Tables.bf16_low[*scale]));
+    const __m128i high = _mm_load_si128(reinterpret_cast<const __m128i*>(kMxfp4Tables.bf16_high[*scale]));
+    even = widen(_mm_and_si128(bytes, nibble), low, high);
+    odd = widen(_mm_and_si128(_mm_srli_epi16(bytes, 4), nibble), low, high);
+  }
+};
+
+}  // namespace
+}  // namespace sluice::avx2

@@ -1,0 +1,97 @@
+// What one instruction set offers: a struct of function pointers, and the plain structs that they take.
+//
+// Included by the kernel units, which are compiled for instruction sets that the machine may lack: so nothing here has
+// a body that could be emitted there and picked by the linker for everyone. Kernels own nothing, keep no state and may
+// run on any thread; the caller (cpu_ops.h) divides the work and provides scratch. Numbers are floats unless said.
+#pragma once
+
+#include <cstdint>
+
+namespace sluice {
+
+constexpr int kKernelFormats = 3;                       // indexed by FormatId
+constexpr int kPanelRows = 6;                           // vectors of a packed panel
+constexpr int kBlockCols = 32;                          // columns of a block of the dot product
+constexpr int kPartRows = 32;                           // most output rows of a matmul part of more than one panel
+constexpr int kRowBlock = 96;                           // most vectors of a matmul part
+constexpr int kSumFloats = kPartRows * kRowBlock * 16;  // scratch of such a part
+constexpr int kMostHeads = 256;                         // of an attention part
+
+// y[t][out] = dot(row `out` of W, vector t), out in [0, outs). Pointers are to the first output row of the part.
+// x is packed: panels of kPanelRows vectors (the last may be smaller), each [blocks][vectors of the panel][32], the
+// even columns of a block before its odd ones, zeros after the last column.
+struct MatmulPart {
+  const std::uint8_t *weights, *scales;
+  std::int64_t weight_stride, scale_stride;  // bytes of a row
+  int outs, cols;
+  const float* x;
+  int x_rows;
+  float* y;
+  std::int64_t y_stride;
+  float* sums;  // [kSumFloats] if x_rows > kPanelRows, on 64 bytes
+};
+
+// y[t][col] = chain over i of W[i][col] · x[t][i] for the columns of blocks [first_block, last_block).
+struct TransposedPart {
+  const std::uint8_t *weights, *scales;
+  std::int64_t weight_stride, scale_stride;
+  int w_rows, cols, first_block, last_block;
+  const float* x;
+  std::int64_t x_stride;
+  int x_rows;
+  float* y;
+  std::int64_t y_stride;
+};
+
+// `heads` heads of one query vector over positions [0, positions); see LatentAttention of ops.h.
+struct AttentionPart {
+  const float* query;         // [heads, width]
+  const float* const* pages;  // each [64, width]
+  int positions, heads, latent, width;
+  float scale;
+  float* out;  // [heads, latent]
+};
+
+// Columns [first, first + count) of one head matrix over `rows` steps.
+struct KdaPart {
+  const float *q, *k, *v, *alpha, *beta;  // of this head; row t is `*_stride` further
+  std::int64_t q_stride, k_stride, v_stride, alpha_stride, beta_stride, out_stride;
+  int rows, dim, first, count;
+  float *state, *out;
+};
+
+struct ConvPart {  // channels [0, channels); rows of x and y are strided, taps [channels, kernel], history as in ops.h
+  const float *x, *taps;
+  std::int64_t x_stride, y_stride, history_stride;
+  int rows, channels, kernel;
+  float *history, *y;
+};
+
+struct KernelTable {
+  const char* name;  // as --isa spells it
+  // One panel of `rows` <= kPanelRows vectors into `packed`: see MatmulPart.
+  void (*pack)(const float* x, std::int64_t x_stride, int rows, int cols, float* packed);
+  void (*matmul[kKernelFormats])(const MatmulPart& part);
+  void (*matmul_transposed[kKernelFormats])(const TransposedPart& part);
+  void (*rms_norm)(const float* x, const float* gain, int count, float eps, float* y);  // one run
+  void (*l2_norm)(float* x, int count, float eps, float scale);                         // one run
+  void (*add)(const float* x, int count, float* y);
+  void (*sigmoid)(const float* x, int count, float* y);
+  void (*gate_sigmoid)(const float* gate, int count, float* y);
+  void (*situ)(const float* gate, const float* up, int count, float b1, float b2, float* y);
+  // y = chain over k in [0, n) of weights[k] · (values + k * stride).
+  void (*weighted_sum)(const float* values, std::int64_t stride, const float* weights, int n, int count, float* y);
+  // Of one row: sources are n pointers to `count` numbers; p [n] receives the softmax weights.
+  void (*attention_residual)(const float* const* sources, int n, const float* f, int count, float eps, float* y,
+                             float* p);
+  void (*kda_decay)(const float* z, const float* dt_bias, int count, float a_log, float bound, float* alpha);
+  void (*kda)(const KdaPart& part);
+  void (*short_conv)(const ConvPart& part);
+  void (*attention)(const AttentionPart& part);
+};
+
+extern const KernelTable kScalarKernels;
+extern const KernelTable kAvx2Kernels;
+extern const KernelTable kAvx512Kernels;
+
+}  // namespace sluice
