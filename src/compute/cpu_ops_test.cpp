@@ -193,6 +193,27 @@ TEST_P(EveryFormat, MatmulSharedByThreadsEqualsTheReference) {
     check_matmul(GetParam(), 300 + pick(random, 0, 63), usable(800), rows, Kind::plain, random);
 }
 
+// Every chain ends at -0, except where zeros pad the last block: + 0 makes it +0, and the sum with it.
+TEST(CpuOps, PaddingTurnsMinusZeroIntoZero) {
+  for (int cols : {31, 32, 33, 63, 64})
+    for (int rows : {1, 7}) {
+      const std::vector<float> w(static_cast<std::size_t>(cols), 1e-30f);
+      Matrix x(rows, cols);
+      for (int row = 0; row < rows; ++row)
+        for (float& value : x.rows()[row]) value = -1e-30f;
+      const WeightView view{FormatId::f32, {1, cols}, reinterpret_cast<const std::byte*>(w.data()), nullptr};
+      const auto multiply = [&](Ops& ops, Matrix& y) {
+        const Product product{view, x.rows(), y.rows()};
+        ops.matmul({&product, 1});
+      };
+      Matrix y(rows, 1);
+      ReferenceOps reference;
+      multiply(reference, y);
+      EXPECT_EQ(std::signbit(y.rows()[0][0]), cols % kBlockCols == 0) << cols;
+      expect_same("underflow", multiply, Matrix(rows, 1));
+    }
+}
+
 // A batch never changes a row.
 TEST_P(EveryFormat, ARowAloneEqualsTheRowInTheBatch) {
   Random random(4);
