@@ -81,6 +81,7 @@ std::uint64_t value_key(std::uint64_t seed, std::string_view name) {
 
 void fill_values(const ValueRule& rule, StoredType type, std::uint64_t key, std::uint64_t offset,
                  std::span<std::byte> piece) {
+  if (piece.empty()) return;
   switch (rule.kind) {
     case ValueKind::around_zero:
       SLUICE_CHECK(type == StoredType::bf16);

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "models/kimi_k3/census.h"
+#include "models/kimi_k3/config.h"
 #include "support/golden_vector.h"
 #include "support/must.h"
 
@@ -23,8 +26,7 @@ std::uint64_t file_bytes(const std::vector<SynthTensor>& shard) {
 SynthCheckpoint made(SynthOptions options) { return test::must(synth_checkpoint(options)); }
 
 // Spec section 2.1 gives the exact size of every released shard: one wrong name, shape or type would change it.
-TEST(KimiK3Synth, FullShardsHaveTheReleasedSizes) {
-  const SynthCheckpoint full = made({.scale = SynthScale::full});
+void expect_released_sizes(const SynthCheckpoint& full) {
   ASSERT_EQ(full.shards.size(), 95u);
   EXPECT_EQ(file_bytes(full.shards[0]), 2'341'216'112u);
   EXPECT_EQ(file_bytes(full.shards[1]), 16'990'911'504u);   // KDA, one digit
@@ -38,18 +40,7 @@ TEST(KimiK3Synth, FullShardsHaveTheReleasedSizes) {
   EXPECT_EQ(text_bytes, 1'560'936'091'448u - 92'289'328u - 802'448'352u);
 }
 
-TEST(KimiK3Synth, TensorCountsOfTheRelease) {
-  const SynthCheckpoint full = made({.scale = SynthScale::full});
-  std::map<StoredType, std::size_t> counts;
-  for (std::size_t shard = 0; shard < 94; ++shard)
-    for (const SynthTensor& tensor : full.shards[shard]) ++counts[tensor.stored.type];
-  EXPECT_EQ(counts[StoredType::u8], 494'592u);
-  EXPECT_EQ(counts[StoredType::bf16], 2'122u - 168u);  // without the vision parts
-  EXPECT_EQ(counts[StoredType::f32], 506u);
-}
-
-TEST(KimiK3Synth, ConfigOfFullIsTheReleasedOne) {
-  const auto config = nlohmann::json::parse(made({.scale = SynthScale::full}).config);
+void expect_released_config(const nlohmann::json& config) {
   EXPECT_EQ(config["bos_token_id"], 163584);
   EXPECT_EQ(config["eos_token_id"], 163586);
   EXPECT_EQ(config["pad_token_id"], 163839);
@@ -58,6 +49,21 @@ TEST(KimiK3Synth, ConfigOfFullIsTheReleasedOne) {
   EXPECT_EQ(linear["full_attn_layers"], nlohmann::json::parse("[4,8,12,16,20,24,28,32,36,40,44,48,52,56,60,64,68,72,76,"
                                                               "80,84,88,92,93]"));
   EXPECT_EQ(linear["kda_layers"].size(), 69u);
+}
+
+// One test, because the list of half a million tensors is made once.
+TEST(KimiK3Synth, FullIsTheReleasedModel) {
+  const SynthCheckpoint full = made({.scale = SynthScale::full});
+  expect_released_sizes(full);
+  expect_released_config(nlohmann::json::parse(full.config));
+  std::map<StoredType, std::size_t> counts;
+  for (std::size_t shard = 0; shard < 94; ++shard)
+    for (const SynthTensor& tensor : full.shards[shard]) ++counts[tensor.stored.type];
+  EXPECT_EQ(counts[StoredType::u8], 494'592u);
+  EXPECT_EQ(counts[StoredType::bf16], 2'122u - 168u);  // without the vision parts
+  EXPECT_EQ(counts[StoredType::f32], 506u);
+  const std::string& vocabulary = full.texts.at(1).text;
+  EXPECT_EQ(std::count(vocabulary.begin(), vocabulary.end(), '\n'), 163'584);
 }
 
 // Every field of the golden vector's config, which a loader must accept, is there.
@@ -94,6 +100,43 @@ TEST(KimiK3Synth, TinyHasTheTensorsOfTheGoldenVector) {
     for (const SynthTensor& tensor : checkpoint.shards[shard])
       tiny[tensor.stored.name] = {tensor.stored.type, tensor.stored.shape.size()};
   EXPECT_TRUE(golden == tiny);
+}
+
+// What the family asks of a checkpoint is what is written: each tensor, its shape, and none besides the skipped ones.
+TEST(KimiK3Synth, IsWhatTheCensusWants) {
+  for (const SynthOptions& options :
+       {SynthOptions{.layers = 13}, SynthOptions{.layers = 1}, SynthOptions{.layers = 2, .experts = 1},
+        SynthOptions{.scale = SynthScale::full, .layers = 5, .experts = 11}}) {
+    const SynthCheckpoint checkpoint = made(options);
+    const KimiK3Config config = test::must(parse_config(checkpoint.config, "config.json"));
+    const Census wanted = census(config, *options.layers);
+    std::map<std::string, std::vector<std::uint64_t>> left;
+    for (const auto& shard : checkpoint.shards)
+      for (const SynthTensor& tensor : shard) left[tensor.stored.name] = tensor.stored.shape;
+    std::map<std::string, int> rows_wanted;  // a tensor may be cut into slices
+    const auto want = [&](const TensorSpec& spec) {
+      const bool packed = left.contains(spec.name + "_packed");
+      const auto found = left.find(packed ? spec.name + "_packed" : spec.name);
+      ASSERT_NE(found, left.end()) << spec.name;
+      std::uint64_t elements = packed ? 2 : 1;
+      for (const std::uint64_t extent : found->second) elements *= extent;
+      EXPECT_EQ(elements, static_cast<std::uint64_t>(spec.shape.rows) * static_cast<std::uint64_t>(spec.shape.cols))
+          << spec.name;
+      if ((rows_wanted[spec.name] += spec.held().rows) < spec.shape.rows) return;
+      left.erase(found);
+      left.erase(spec.name + "_scale");
+    };
+    for (const BlockSpec& step : wanted.walk)
+      for (const TensorSpec& spec : step.tensors) want(spec);
+    for (int layer = 1; layer < wanted.layers; ++layer)
+      for (int expert = 0; expert < wanted.experts; ++expert)
+        for (const TensorSpec& spec : wanted.expert(layer, expert).tensors) want(spec);
+    want(wanted.embedding);
+    for (const auto& [name, shape] : left)
+      EXPECT_TRUE(std::any_of(wanted.ignored.begin(), wanted.ignored.end(),
+                              [&](const std::string& prefix) { return name.starts_with(prefix); }))
+          << name << " is not wanted";
+  }
 }
 
 TEST(KimiK3Synth, RefusesTheImpossible) {
@@ -146,11 +189,6 @@ TEST(KimiK3Synth, VocabularyIsMergeable) {
       ASSERT_TRUE(from_two) << "rank " << rank;
     }
   }
-}
-
-TEST(KimiK3Synth, FullVocabularyHasTheReleasedSize) {
-  const std::string text = synth_tiktoken(163'584, 0);
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 163'584);
 }
 
 }  // namespace
