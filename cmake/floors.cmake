@@ -3,7 +3,7 @@
 
 function(sluice_tests program label)  # sluice_tests(<program> <label> <link libraries...>) with ${program}_SOURCES set
   add_executable(${program} ${${program}_SOURCES})
-  target_link_libraries(${program} PRIVATE ${ARGN} GTest::gtest_main)
+  target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${program} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   gtest_discover_tests(${program} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
