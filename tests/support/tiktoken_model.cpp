@@ -57,9 +57,9 @@ constexpr KnownToken kKnown[] = {
 // Of these, the ones that pieces are merged to from single bytes. Each grows from the left, so all its prefixes become
 // entries; prefixes that come first in the list merge first.
 constexpr const char* kMerged[] = {
-    " Bob",          " Kim",          "imi",          " Moon",        "shot",         "moon",     "的",     "模型",
-    " \360\237\221", " \360\237\207", "\360\237\217", "\360\237\222", "\342\200\215", "thinking", "_eff",   "ort",
-    "low",           "high",          "-eff",         "-decl",        "are",          " JSON",    "Schema", "required"};
+    " Bob",          " Kim",          "imi",          " Moon",        "shot",         "moon",     "的",      "模型",
+    " \360\237\221", " \360\237\207", "\360\237\217", "\360\237\222", "\342\200\215", "thinking", "_eff",    "ort",
+    "low",           "high",          "-eff",         "are",          " JSON",        "Schema",   "required"};
 
 }  // namespace
 
@@ -80,7 +80,9 @@ std::vector<std::string> released_entries() {
   entries.resize(kEntries);
   for (const KnownToken& token : kKnown) entries[static_cast<std::size_t>(token.id)] = token.bytes;
   std::set<std::string> taken(entries.begin(), entries.end());
+  entries[256] = "cl";  // merges first, or "la" would break up "-declare"
   std::size_t id = 163000;
+  for (const char* step : {"ecl", "decl"}) entries[id++] = step;
   for (const std::string token : kMerged)
     for (std::size_t length = 2; length < token.size(); ++length)
       if (taken.insert(token.substr(0, length)).second) entries[id++] = token.substr(0, length);

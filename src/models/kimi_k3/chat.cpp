@@ -1,0 +1,65 @@
+// The chat format as the engine sees it. See chat.h; chat_render.cpp and chat_parse.cpp do the work.
+#include "models/kimi_k3/chat.h"
+
+#include <fmt/format.h>
+
+namespace sluice::kimi_k3 {
+
+namespace {
+
+class Chat final : public ChatFormat {
+ public:
+  Chat(const Tokenizer& tokenizer, ControlIds control) : tokenizer_(tokenizer), control_(std::move(control)) {}
+
+  ChatOptions defaults() const override {
+    ChatOptions options;
+    options.effort = "max";
+    return options;
+  }
+
+  Result<std::vector<int>> render(const Conversation& conversation, const ChatOptions& options) const override {
+    TRY_TAKE(const std::vector<PromptPart> parts, render_prompt(conversation, options));
+    std::vector<int> ids;
+    for (const PromptPart& part : parts) {
+      if (part.control) {
+        ids.push_back(tokenizer_.special_id(part.text));
+        continue;
+      }
+      TRY_TAKE(const std::vector<int> text, tokenizer_.encode(part.text, SpecialSpelling::text));
+      ids.insert(ids.end(), text.begin(), text.end());
+    }
+    return ids;
+  }
+
+  std::unique_ptr<ReplyParser> reply_parser(const ChatOptions& options) const override {
+    return make_reply_parser(tokenizer_, control_, options.thinking);
+  }
+
+  std::vector<int> stop_ids() const override { return control_.ends; }
+
+ private:
+  const Tokenizer& tokenizer_;
+  ControlIds control_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) {
+  ControlIds control;
+  const std::pair<const char*, int*> wanted[] = {{"<|open|>", &control.open},
+                                                 {"<|close|>", &control.close},
+                                                 {"<|sep|>", &control.sep},
+                                                 {"<|end_of_msg|>", &control.end_of_msg}};
+  for (const auto& [spelling, id] : wanted) {
+    *id = tokenizer.special_id(spelling);
+    if (*id < 0)
+      return fail(ErrorKind::bad_input, fmt::format("the tokenizer has no token {}", spelling),
+                  "Kimi K3's chat format needs it");
+  }
+  control.ends = {control.end_of_msg};
+  for (const char* spelling : {"[EOS]", "[EOT]"})
+    if (const int id = tokenizer.special_id(spelling); id >= 0) control.ends.push_back(id);
+  return std::make_unique<Chat>(tokenizer, std::move(control));
+}
+
+}  // namespace sluice::kimi_k3
