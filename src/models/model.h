@@ -12,6 +12,7 @@
 #include "base/rows.h"
 #include "checkpoint/block.h"
 #include "compute/ops.h"
+#include "models/chat_format.h"
 #include "moe/routes.h"
 #include "residency/expert_store.h"
 #include "residency/row_table.h"
@@ -67,6 +68,8 @@ class ModelConfig {
   virtual int experts_per_token() const = 0;            // routed, of one layer
   virtual std::string_view tokenizer_file() const = 0;  // beside the weights
   virtual Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const = 0;
+  // Keeps a reference to the tokenizer.
+  virtual Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const = 0;
 
   // Requires below: 1 <= layers <= this->layers().
   virtual Census census(int layers) const = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "models/kimi_k3/census.h"
+#include "models/kimi_k3/chat.h"
 #include "models/kimi_k3/config.h"
 #include "models/kimi_k3/forward.h"
 #include "models/kimi_k3/tokenizer.h"
@@ -32,6 +33,9 @@ class Family final : public ModelConfig {
   std::string_view tokenizer_file() const override { return "tiktoken.model"; }
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
     return kimi_k3::open_tokenizer(directory);
+  }
+  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const override {
+    return kimi_k3::open_chat(tokenizer);
   }
   Census census(int layers) const override { return kimi_k3::census(config_, layers); }
 
