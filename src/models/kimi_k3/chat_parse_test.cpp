@@ -171,6 +171,7 @@ TEST(KimiK3Parse, WhereTheCloseOfThinkIsMissing) {
           kEnd),
       (Events{reasoning("why"), call_begin(0, "t"), call_end(0, "{}"), turn_end()}));
   EXPECT_EQ(parse("why<|close|>response<|sep|>" + kEnd), (Events{reasoning("why"), turn_end()}));
+  EXPECT_EQ(parse("why<|close|>response<|sep|>so" + kEnd), (Events{reasoning("why"), content("so"), turn_end()}));
   EXPECT_EQ(parse("why" + kEnd), (Events{reasoning("why"), turn_end()}));
   EXPECT_EQ(parse("why<|end_of_msg|>"), (Events{reasoning("why"), turn_end()}));
 }
