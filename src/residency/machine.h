@@ -10,12 +10,17 @@ struct Machine {
   std::uint64_t total_bytes = 0;      // RAM
   std::uint64_t available_bytes = 0;  // what this process could still get: other processes and cgroup limits considered
   int cpus = 1;                       // this process may use
-  double disk_bytes_per_second = 0;   // 0: unknown
-  double memory_bytes_per_second = 0;  // 0: unknown
+  // Measured rates; 0: unknown.
+  double disk_bytes_per_second = 0;
+  double memory_bytes_per_second = 0;
+  double multiply_bytes_per_second = 0;  // stored weights that the kernels multiply with
 };
 
-// Reads /proc/meminfo, cgroup v2 (and v1) limits and the affinity mask. Rates stay 0.
+// Reads /proc/meminfo, cgroup v2 and v1 limits and the affinity mask. Rates stay 0.
 Machine this_machine();
+
+// Its memory, from files: `proc` is as /proc, `cgroups` as /sys/fs/cgroup. Files that are absent limit nothing.
+Machine memory_of_machine(const std::string& proc, const std::string& cgroups);
 
 // Peak resident bytes of this process so far (VmHWM), 0 if unknown.
 std::uint64_t peak_resident_bytes();

@@ -19,14 +19,13 @@ struct PlanNeeds {
   std::uint64_t baseline_bytes = 0;       // the program without weights: code, index, tokenizer, threads
   std::vector<std::uint64_t> step_bytes;  // slot bytes of each step of the walk
   std::uint64_t expert_slot_bytes = 0;
-  std::uint64_t expert_count = 0;    // 0: no routed experts
+  std::uint64_t expert_count = 0;    // of all layers; 0: no routed experts
   std::uint64_t experts_in_use = 0;  // distinct experts one decode step of one layer asks for (top-k)
   std::uint64_t expert_layers = 0;
-  std::uint64_t embedding_bytes = 0;  // row window
-  std::uint64_t state_bytes = 0;      // of one sequence at the planned context
-  // scratch_bytes[i] for prefill chunk chunks[i], ascending; the first is the least that runs.
+  std::uint64_t state_bytes = 0;  // of one sequence at the planned context
+  // By prefill chunk, all ascending; the first is the least that runs.
   std::vector<int> chunks;
-  std::vector<std::uint64_t> scratch_bytes;
+  std::vector<std::uint64_t> scratch_bytes, embedding_bytes;  // activations; window of embedding rows
   std::uint64_t io_bytes = 0;
   int threads = 1;
 };
@@ -40,7 +39,8 @@ struct MemoryPlan {
   int expert_slots = 0;
   int prefill_chunk = 1;
   bool everything_resident = false;
-  // Expected bytes read for one decoded token, if routing had no locality beyond the slots' share (an upper estimate).
+  // Bytes read for one decoded token if every expert were as likely as any other of its layer (an upper estimate). A
+  // larger budget never plans more of them.
   std::uint64_t trunk_bytes_per_token = 0, expert_bytes_per_token = 0;
   // Weight bytes one token multiplies with.
   std::uint64_t touched_bytes_per_token = 0;
