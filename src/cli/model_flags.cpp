@@ -1,0 +1,59 @@
+// See model_flags.h.
+#include "cli/model_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/units.h"
+
+namespace sluice::cli {
+
+void ModelFlags::add(CLI::App& command) {
+  command.add_option("MODEL", directory_, "Checkpoint directory")->required();
+  command
+      .add_option("--memory", memory_,
+                  "Most memory the whole process may hold resident (default: 80 % of what is available)")
+      ->type_name("SIZE");
+  command.add_option("--threads", options_.threads, "Threads that compute (default: the CPUs this process may use)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--isa", options_.isa, "Instruction set: auto, scalar, avx2 or avx512 (same results)")
+      ->type_name("ISA");
+  command
+      .add_option("--context", options_.context,
+                  "Tokens a sequence may hold (default: 4096, or what the run needs if more)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 30));
+  command
+      .add_option("--prefill-chunk", options_.prefill_chunk,
+                  "Prompt tokens computed together (default: as the budget allows)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  command.add_option("--io", io_, "How weights are read: auto, direct, buffered or drop (same results)")
+      ->type_name("MODE");
+  command.add_option("--layers", options_.layers, "Run only the first N layers (for partial downloads and debugging)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100000));
+}
+
+Result<EngineOptions> ModelFlags::options() const {
+  EngineOptions options = options_;
+  if (!memory_.empty()) {
+    TRY_TAKE(options.memory_bytes, parse_size(memory_, "--memory"));
+    if (options.memory_bytes == 0) return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing");
+  }
+  if (io_ == "auto")
+    options.io = IoMode::automatic;
+  else if (io_ == "direct")
+    options.io = IoMode::direct;
+  else if (io_ == "buffered")
+    options.io = IoMode::buffered;
+  else if (io_ == "drop")
+    options.io = IoMode::drop;
+  else
+    return fail(ErrorKind::usage, fmt::format("--io: '{}' is not a mode", io_), "say auto, direct, buffered or drop");
+  return options;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,29 @@
+// The flags of every command that opens a model: the same words and meanings everywhere.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/survey.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::cli {
+
+class ModelFlags {
+ public:
+  // Adds MODEL and the flags to a command.
+  void add(CLI::App& command);
+  const std::string& directory() const { return directory_; }
+  // Sizes and modes parsed; a wrong value is an error that names its flag.
+  Result<EngineOptions> options() const;
+
+ private:
+  std::string directory_;
+  EngineOptions options_;
+  std::string memory_, io_ = "auto";
+};
+
+}  // namespace sluice::cli

@@ -1,0 +1,52 @@
+// Where the house is put together: checkpoint -> plan -> stores -> model. See engine.h.
+#include <fmt/format.h>
+
+#include "compute/kernel_table.h"
+#include "engine/engine.h"
+#include "engine/footprint.h"
+
+namespace sluice {
+
+namespace {
+
+Result<const KernelTable*> choose_kernels(const std::string& isa) {
+  if (isa == "auto") return &best_kernels();
+  if (const KernelTable* found = find_kernels(isa)) return found;
+  std::string known = "auto";
+  for (const KernelTable* table : supported_kernels()) known += std::string(", ") + table->name;
+  return fail(ErrorKind::bad_input, fmt::format("--isa {}: this machine does not have it", isa),
+              "it can run: " + known);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
+  std::unique_ptr<Engine> engine(new Engine(std::move(survey), plan));
+  const EngineOptions& options = engine->survey_.options;
+  BoundCensus& bound = engine->survey_.bound;
+  const ModelConfig& config = *engine->survey_.model.config;
+
+  TRY_TAKE(engine->kernels_, choose_kernels(options.isa));
+  engine->pool_ = std::make_unique<ThreadPool>(options.threads);
+  engine->ops_ = std::make_unique<CpuOps>(*engine->pool_, *engine->kernels_,
+                                          CpuOps::Limits{.rows = plan.prefill_chunk, .width = config.widest_input()});
+  TRY_TAKE(engine->files_, open_files(engine->survey_.files, options.io));
+  engine->queue_ = make_pread_queue(*engine->files_, kReaders);
+
+  engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
+  if (bound.experts.count() > 0)
+    engine->experts_ = make_expert_store(
+        bound.experts, plan.expert_slots,
+        make_policy("default",
+                    {.layers = options.layers, .experts = bound.experts.experts(), .slots = plan.expert_slots}),
+        *engine->queue_);
+  engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
+
+  engine->model_ =
+      config.open(options.layers, plan.prefill_chunk,
+                  {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get()});
+  engine->logits_.resize(static_cast<std::size_t>(config.vocab_size()));
+  return engine;
+}
+
+}  // namespace sluice

@@ -1,0 +1,28 @@
+// What the program itself holds resident, beside weights, state and activations: the parts of the plan's baseline.
+//
+// These are formulas, not measurements, so that `plan` and `run` agree to the byte; tests/e2e measures that they are
+// enough.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoint/bound.h"
+#include "models/model.h"
+
+namespace sluice {
+
+inline constexpr int kReaders = 4;  // threads that read from disk
+
+// Code, libraries, heap of small things, thread stacks.
+std::uint64_t program_bytes(int threads);
+// The tensor index while it is built, and what binding leaves of it.
+std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCensus& bound);
+// The rows of logits being sampled.
+std::uint64_t logits_bytes(const ModelConfig& config);
+std::uint64_t io_bytes();
+// Distinct embedding rows kept in memory for a prefill chunk of this size.
+int embedding_rows_kept(int chunk);
+
+}  // namespace sluice

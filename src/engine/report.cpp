@@ -1,0 +1,98 @@
+// See report.h.
+#include "engine/report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace sluice {
+
+namespace {
+
+std::string_view io_name(IoMode mode) {
+  switch (mode) {
+    case IoMode::automatic:
+      return "auto";
+    case IoMode::direct:
+      return "direct";
+    case IoMode::buffered:
+      return "buffered";
+    case IoMode::drop:
+      return "drop";
+  }
+  return "auto";
+}
+
+double exposed_seconds(const EngineStats& stats) { return stats.trunk.exposed_seconds + stats.experts.exposed_seconds; }
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+}  // namespace
+
+nlohmann::json to_json(const RunReport& report, const Engine& engine) {
+  const MemoryPlan& plan = engine.plan();
+  return {
+      {"prompt_ids", report.prompt_ids},
+      {"ids", report.generation.ids},
+      {"text", report.text},
+      {"finish", finish_name(report.generation.finish)},
+      {"logits_hash", report.generation.logits_hash},
+      {"family", engine.config().family()},
+      {"isa", engine.isa()},
+      {"threads", engine.options().threads},
+      {"prefill_chunk", plan.prefill_chunk},
+      {"memory",
+       {{"budget_bytes", plan.budget_bytes},
+        {"planned_bytes", plan.planned_bytes},
+        {"baseline_bytes", plan.baseline_bytes},
+        {"peak_rss_bytes", report.peak_rss_bytes}}},
+      {"timing",
+       {{"load_s", report.load_seconds},
+        {"prefill_s", report.generation.prefill_seconds},
+        {"decode_s", report.generation.decode_seconds}}},
+      {"bytes",
+       {{"trunk_read", report.stats.trunk.bytes_read},
+        {"experts_read", report.stats.experts.bytes_read},
+        {"embedding_read", report.stats.embedding_bytes_read}}},
+      {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
+      {"io", {{"exposed_s", exposed_seconds(report.stats)}, {"mode", io_name(engine.options().io)}}},
+      {"speculation", {{"drafted", 0}, {"accepted", 0}}},
+  };
+}
+
+std::string to_text(const RunReport& report, const Engine& engine) {
+  const Generation& made = report.generation;
+  const EngineStats& stats = report.stats;
+  const MemoryPlan& plan = engine.plan();
+  // The first new token comes out of the prefill; decoding made the others.
+  const double decoded = made.ids.size() > 1 ? static_cast<double>(made.ids.size() - 1) : 0.0;
+  std::string text = fmt::format("{} tokens ({}); prompt of {} tokens in {}", made.ids.size(), finish_name(made.finish),
+                                 report.prompt_ids.size(), format_seconds(made.prefill_seconds));
+  if (decoded > 0 && made.decode_seconds > 0)
+    text += fmt::format(", then {} a token ({:.2f} tokens/s)", format_seconds(made.decode_seconds / decoded),
+                        decoded / made.decode_seconds);
+  text += fmt::format("\nmemory: peak {} of a budget of {}", format_bytes(report.peak_rss_bytes),
+                      format_bytes(plan.budget_bytes));
+  text += fmt::format("\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); waited {} for it",
+                      format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read),
+                      format_bytes(engine.expert_bytes()), format_seconds(exposed_seconds(stats)));
+  text += fmt::format("\nexperts found in memory: {} of {} ({})", format_count(stats.experts.hits),
+                      format_count(stats.experts.requests), percent(stats.experts.hits, stats.experts.requests));
+  return text;
+}
+
+std::string plan_line(const MemoryPlan& plan) {
+  if (plan.everything_resident)
+    return fmt::format("budget {}: all weights fit in memory ({} planned)", format_bytes(plan.budget_bytes),
+                       format_bytes(plan.planned_bytes));
+  return fmt::format(
+      "budget {}: {} of trunk and {} of experts in memory, the rest streams from disk (about {} a token)",
+      format_bytes(plan.budget_bytes), format_bytes(plan.parts.trunk_pinned + plan.parts.trunk_ring),
+      format_bytes(plan.parts.experts), format_bytes(plan.trunk_bytes_per_token + plan.expert_bytes_per_token));
+}
+
+}  // namespace sluice

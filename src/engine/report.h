@@ -1,0 +1,27 @@
+// Everything measured about one run, as one value: printed for people and written as JSON (fields: docs/cli.md).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/generate.h"
+
+namespace sluice {
+
+struct RunReport {
+  Generation generation;
+  std::vector<int> prompt_ids;
+  std::string text;
+  double load_seconds = 0;
+  std::uint64_t peak_rss_bytes = 0;
+  EngineStats stats;
+};
+
+nlohmann::json to_json(const RunReport& report, const Engine& engine);
+// A few lines: speed, where the time went, what was read, whether the budget held.
+std::string to_text(const RunReport& report, const Engine& engine);
+// Before anything is read: where the weights will live and what that means.
+std::string plan_line(const MemoryPlan& plan);
+
+}  // namespace sluice

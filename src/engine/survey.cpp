@@ -1,0 +1,113 @@
+// See survey.h.
+#include "engine/survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/thread_pool.h"
+#include "checkpoint/checkpoint.h"
+#include "compute/cpu_ops.h"
+#include "engine/footprint.h"
+#include "models/registry.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr int kDefaultContext = 4096;
+constexpr int kLargestChunk = 512;
+
+Result<> resolve(EngineOptions& options, const ModelConfig& config) {
+  if (options.threads == 0) options.threads = ThreadPool::usable_cpus();
+  if (options.layers == 0) options.layers = config.layers();
+  if (options.layers > config.layers())
+    return fail(ErrorKind::bad_input,
+                fmt::format("--layers {} is more than the {} layers of the model", options.layers, config.layers()));
+  if (options.context == 0)
+    options.context = std::max(std::min(kDefaultContext, config.max_context()), options.context_need);
+  if (options.context > config.max_context())
+    return fail(ErrorKind::bad_input,
+                fmt::format("a context of {} tokens is more than the {} this model was made for", options.context,
+                            config.max_context()),
+                "shorten the prompt or lower --max-tokens or --context");
+  if (options.context_need > options.context)
+    return fail(ErrorKind::bad_input,
+                fmt::format("prompt and new tokens need a context of {}, and --context is {}", options.context_need,
+                            options.context),
+                "raise --context, or lower --max-tokens");
+  return {};
+}
+
+std::vector<int> chunks(const EngineOptions& options) {
+  if (options.prefill_chunk > 0) return {options.prefill_chunk};
+  std::vector<int> sizes;
+  for (int rows = 1; rows <= kLargestChunk; rows *= 2) sizes.push_back(rows);
+  return sizes;
+}
+
+PlanNeeds find_needs(const Survey& survey) {
+  const EngineOptions& options = survey.options;
+  const ModelConfig& config = *survey.model.config;
+  const BoundCensus& bound = survey.bound;
+  PlanNeeds needs;
+  for (const BlockLayout& step : bound.walk) needs.step_bytes.push_back(step.slot_bytes);
+  needs.expert_slot_bytes = bound.experts.slot_bytes();
+  needs.expert_count = static_cast<std::uint64_t>(bound.experts.count());
+  needs.experts_in_use = static_cast<std::uint64_t>(config.experts_per_token());
+  for (int layer = 0; layer < options.layers; ++layer) needs.expert_layers += bound.experts.has(layer, 0) ? 1 : 0;
+  needs.state_bytes = config.state_shape(options.layers).bytes(options.context);
+  needs.threads = options.threads;
+  needs.chunks = chunks(options);
+  for (int rows : needs.chunks)
+    needs.scratch_bytes.push_back(
+        config.scratch_bytes(options.layers, rows) +
+        CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) + logits_bytes(config));
+  needs.embedding_bytes = row_table_bytes(bound.embedding, embedding_rows_kept(needs.chunks.back()));
+  needs.io_bytes = io_bytes();
+  needs.baseline_bytes = program_bytes(options.threads) + index_bytes(survey.files, bound) +
+                         (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
+  return needs;
+}
+
+}  // namespace
+
+Result<KnownModel> know_model(const std::string& directory) {
+  KnownModel model{directory, nullptr, nullptr};
+  TRY_TAKE(const std::string text, read_config(directory));
+  const std::filesystem::path folder(directory);
+  TRY_TAKE(model.config, read_model_config(text, (folder / "config.json").string()));
+  std::error_code ignored;
+  if (!std::filesystem::exists(folder / model.config->tokenizer_file(), ignored)) return model;
+  TRY_TAKE(model.tokenizer, model.config->open_tokenizer(directory));
+  if (model.tokenizer->vocab_size() > model.config->vocab_size())
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} has {} tokens, and config.json has vocab_size {}",
+                            (folder / model.config->tokenizer_file()).string(), model.tokenizer->vocab_size(),
+                            model.config->vocab_size()),
+                "the two files belong to different models: fetch both again");
+  return model;
+}
+
+Result<Survey> survey(KnownModel model, const EngineOptions& options) {
+  Survey survey;
+  survey.options = options;
+  survey.model = std::move(model);
+  const ModelConfig& config = *survey.model.config;
+  TRY(resolve(survey.options, config));
+  TRY_TAKE(const std::unique_ptr<Checkpoint> checkpoint,
+           open_checkpoint(survey.model.directory, survey.options.threads));
+  const int layers = survey.options.layers;
+  TRY_TAKE(survey.bound, checkpoint->bind(config.census(layers), layers < config.layers()));
+  survey.files = checkpoint->files();
+  survey.needs = find_needs(survey);
+  return survey;
+}
+
+Result<MemoryPlan> plan_memory(const Survey& survey) {
+  const std::uint64_t asked = survey.options.memory_bytes;
+  return make_plan(survey.needs, asked != 0 ? asked : default_budget(this_machine()));
+}
+
+}  // namespace sluice

@@ -1,0 +1,52 @@
+// Everything that can be said about a checkpoint before one weight is read: family, tensors, memory needs.
+//
+// `plan` and `inspect` stop here; the engine is built from the same value, so that what is planned is what runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/bound.h"
+#include "io/files.h"
+#include "models/model.h"
+#include "residency/plan.h"
+
+namespace sluice {
+
+struct EngineOptions {
+  std::uint64_t memory_bytes = 0;  // budget; 0: 80 % of what is available
+  int threads = 0;                 // 0: the CPUs this process may use
+  std::string isa = "auto";
+  int context = 0;        // tokens a sequence may hold; 0: max(4096, need), at most what the model allows
+  int context_need = 0;   // what this run will need at least: prompt + new tokens
+  int prefill_chunk = 0;  // rows of a prefill step; 0: as the plan finds good
+  IoMode io = IoMode::automatic;
+  int layers = 0;  // bind only the first N layers; 0: all
+};
+
+// A checkpoint directory's small files, understood.
+struct KnownModel {
+  std::string directory;
+  std::unique_ptr<ModelConfig> config;
+  std::unique_ptr<Tokenizer> tokenizer;  // null: the directory has no tokenizer file; ids go in and out
+};
+Result<KnownModel> know_model(const std::string& directory);
+
+struct Survey {
+  EngineOptions options;  // with threads, context and layers resolved
+  KnownModel model;
+  std::vector<std::string> files;  // what extents refer to
+  BoundCensus bound;
+  PlanNeeds needs;
+};
+
+// Fails with a sentence for a bad config (bad_input), damaged or missing weights (corrupt), an unknown family
+// (unsupported), or a context that the model cannot hold (bad_input).
+Result<Survey> survey(KnownModel model, const EngineOptions& options);
+
+// The plan for the survey's budget; refused below the minimum.
+Result<MemoryPlan> plan_memory(const Survey& survey);
+
+}  // namespace sluice
