@@ -1,0 +1,26 @@
+// Rates that a machine can have.
+#include "residency/memory_probe.h"
+
+#include <gtest/gtest.h>
+
+#include "compute/cpu_ops.h"
+#include "formats/format.h"
+
+namespace sluice {
+namespace {
+
+TEST(MemoryProbe, GivesPlausibleRates) {
+  ThreadPool pool(2);
+  const double memory = probe_memory(pool);
+  EXPECT_GT(memory, 1e8);
+  EXPECT_LT(memory, 1e13);
+  CpuOps ops(pool, best_kernels(), {.rows = 1, .width = 4096});
+  for (const Format* stored : formats()) {
+    const double rate = probe_multiply(ops, stored->id);
+    EXPECT_GT(rate, 1e6) << stored->name;
+    EXPECT_LT(rate, 1e13) << stored->name;
+  }
+}
+
+}  // namespace
+}  // namespace sluice
