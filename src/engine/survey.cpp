@@ -60,11 +60,12 @@ PlanNeeds find_needs(const Survey& survey) {
   needs.state_bytes = config.state_shape(options.layers).bytes(options.context);
   needs.threads = options.threads;
   needs.chunks = chunks(options);
-  for (int rows : needs.chunks)
+  for (int rows : needs.chunks) {
     needs.scratch_bytes.push_back(
         config.scratch_bytes(options.layers, rows) +
         CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) + logits_bytes(config));
-  needs.embedding_bytes = row_table_bytes(bound.embedding, embedding_rows_kept(needs.chunks.back()));
+    needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
+  }
   needs.io_bytes = io_bytes();
   needs.baseline_bytes = program_bytes(options.threads) + index_bytes(survey.files, bound) +
                          (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
