@@ -9,6 +9,7 @@ void add_bench(CLI::App& app, Chosen& chosen) {
   CLI::App* const command = app.add_subcommand("bench", "Measure a part of sluice on this machine");
   command->require_subcommand(1);
   add_bench_index(*command, chosen);
+  add_bench_kernels(*command, chosen);
 }
 
 }  // namespace sluice::cli

@@ -24,5 +24,6 @@ void add_tokenize(CLI::App& app, Chosen& chosen);
 void add_synth(CLI::App& app, Chosen& chosen);
 void add_bench(CLI::App& app, Chosen& chosen);
 void add_bench_index(CLI::App& bench, Chosen& chosen);
+void add_bench_kernels(CLI::App& bench, Chosen& chosen);
 
 }  // namespace sluice::cli

@@ -15,8 +15,9 @@
 
 #include "compute/kernels/elementwise.inl"
 #include "compute/kernels/matmul.inl"
-// These two use elementwise.inl.
+// These use elementwise.inl.
 #include "compute/kernels/attention.inl"
+#include "compute/kernels/probe.inl"
 #include "compute/kernels/recurrence.inl"
 
 namespace sluice {
@@ -38,5 +39,8 @@ const KernelTable SLUICE_TABLE = {
     kda,
     short_conv,
     attention,
+    read_probe,
+    fma_probe,
+    2 * kProbeChains* kPieceLanes,
 };
 }  // namespace sluice

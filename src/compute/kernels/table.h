@@ -88,6 +88,10 @@ struct KernelTable {
   void (*kda)(const KdaPart& part);
   void (*short_conv)(const ConvPart& part);
   void (*attention)(const AttentionPart& part);
+  // Yardsticks: see probe.inl. fma_probe does `fma_probe_flops` operations a step.
+  float (*read_probe)(const std::uint8_t* from, std::int64_t bytes);
+  float (*fma_probe)(int steps);
+  int fma_probe_flops;
 };
 
 extern const KernelTable kScalarKernels;

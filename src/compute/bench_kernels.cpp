@@ -1,0 +1,233 @@
+// See bench_kernels.h.
+#include "compute/bench_kernels.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/thread_pool.h"
+#include "compute/cpu_ops.h"
+#include "formats/format.h"
+#include "io/aligned.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kSandwiches = 7;
+constexpr std::uint64_t kChunk = 1 << 20;  // of the read yardstick
+
+struct BenchShape {
+  FormatId format;
+  int outs, cols;
+};
+// Kimi K3: an expert's gate, a projection of the trunk, and a size between for f32.
+constexpr BenchShape kShapes[] = {
+    {FormatId::bf16, 12288, 7168}, {FormatId::mxfp4, 3072, 3584}, {FormatId::f32, 4096, 7168}};
+
+double seconds_of(FunctionRef<void()> work) {
+  const auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// SplitMix64: the same weights in every run.
+struct Random {
+  std::uint64_t state = 1;
+  std::uint64_t operator()() {
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+};
+
+// One arena of numbers that are plausible in every format, and the vectors.
+class Bench {
+ public:
+  Bench(const KernelBenchOptions& options)
+      : pool_(options.threads),
+        best_(best_kernels()),
+        weights_(options.weight_bytes),
+        scales_(options.weight_bytes / 16) {}
+
+  bool has_memory() const { return weights_.size() > 0 && scales_.size() > 0; }
+  void fill();
+  KernelBenchEntry measure(const KernelTable& kernels, const BenchShape& shape, int rows);
+  double read_gb_per_s() const { return median(reads_); }
+  double fma_gflop_per_s() const { return median(fmas_); }
+
+ private:
+  WeightView weight(const BenchShape& shape, std::uint64_t index) const;
+  double read_rate(std::uint64_t bytes);
+  double fma_rate();
+  double error_of(CpuOps& ops, const BenchShape& shape, Rows x) const;
+
+  ThreadPool pool_;
+  const KernelTable& best_;
+  PageArena weights_, scales_;
+  std::vector<double> reads_, fmas_;
+  float sink_ = 0;
+};
+
+void Bench::fill() {
+  ::madvise(weights_.data(), weights_.size(), MADV_HUGEPAGE);  // both kernels and yardstick gain
+  const auto words = weights_.size() / 8, per_task = std::uint64_t{1} << 17;
+  pool_.parallel_ranges(static_cast<int>(words / per_task), 1, [&](int first, int last) {
+    auto* const at = reinterpret_cast<std::uint64_t*>(weights_.data());
+    for (int task = first; task < last; ++task) {
+      Random random{static_cast<std::uint64_t>(task)};
+      const std::uint64_t begin = static_cast<std::uint64_t>(task) * per_task;
+      // As bf16 (and so as the upper halves of f32): either sign, 2^-8 to 2^-1, any mantissa.
+      for (std::uint64_t i = begin; i < begin + per_task; ++i)
+        at[i] = (random() & 0x83ff83ff83ff83ffu) | 0x3c003c003c003c00u;
+    }
+  });
+  Random random;
+  for (std::uint64_t i = 0; i < scales_.size(); ++i) scales_.data()[i] = static_cast<std::byte>(118 + random() % 8);
+}
+
+WeightView Bench::weight(const BenchShape& shape, std::uint64_t index) const {
+  const Format& as = format(shape.format);
+  const Shape size = {shape.outs, shape.cols};
+  return {shape.format, size, weights_.data() + index * as.weight_bytes(size),
+          as.scale_bytes(size) > 0 ? scales_.data() + index * as.scale_bytes(size) : nullptr};
+}
+
+double Bench::read_rate(std::uint64_t bytes) {
+  const int chunks = static_cast<int>(std::min(bytes, weights_.size()) / kChunk);
+  std::vector<float> results(static_cast<std::size_t>(chunks));
+  const double seconds = seconds_of([&] {
+    pool_.parallel_ranges(chunks, 1, [&](int first, int last) {
+      for (int chunk = first; chunk < last; ++chunk)
+        results[static_cast<std::size_t>(chunk)] = best_.read_probe(
+            reinterpret_cast<const std::uint8_t*>(weights_.data()) + static_cast<std::uint64_t>(chunk) * kChunk,
+            kChunk);
+    });
+  });
+  for (float result : results) sink_ += result;
+  reads_.push_back(static_cast<double>(chunks) * kChunk / seconds / 1e9);
+  return reads_.back();
+}
+
+double Bench::fma_rate() {
+  constexpr int kTasks = 64, kSteps = 8000;
+  std::vector<float> results(kTasks);
+  const double seconds = seconds_of([&] {
+    pool_.parallel_ranges(kTasks, 1, [&](int first, int last) {
+      for (int task = first; task < last; ++task) results[static_cast<std::size_t>(task)] = best_.fma_probe(kSteps);
+    });
+  });
+  for (float result : results) sink_ += result;
+  fmas_.push_back(1.0 * kTasks * kSteps * best_.fma_probe_flops / seconds / 1e9);
+  return fmas_.back();
+}
+
+// Of a few output rows of the first weight.
+double Bench::error_of(CpuOps& ops, const BenchShape& shape, Rows x) const {
+  constexpr int kOuts = 256;
+  const WeightView w = weight(shape, 0).row_slice(0, kOuts);
+  std::vector<float> values(static_cast<std::size_t>(x.rows) * kOuts), decoded(static_cast<std::size_t>(shape.cols));
+  const Rows y{values.data(), x.rows, kOuts, kOuts};
+  const Product product{w, x, y};
+  ops.matmul({&product, 1});
+  double largest = 0, squares = 0;
+  for (int out = 0; out < kOuts; ++out) {
+    format(shape.format).decode_row(w, out, decoded);
+    for (int row = 0; row < x.rows; ++row) {
+      double exact = 0;
+      for (std::size_t k = 0; k < decoded.size(); ++k)
+        exact += static_cast<double>(decoded[k]) * static_cast<double>(x[row][k]);
+      largest = std::max(largest, std::fabs(static_cast<double>(y[row][static_cast<std::size_t>(out)]) - exact));
+      squares += exact * exact;
+    }
+  }
+  return largest / std::sqrt(squares / (1.0 * kOuts * x.rows));
+}
+
+KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& shape, int rows) {
+  const Format& as = format(shape.format);
+  BenchShape used = shape;
+  if (rows > 8) used.outs = std::min(shape.outs, 2048);  // enough for a steady time
+  const Shape size = {used.outs, used.cols};
+  const std::uint64_t bytes = as.weight_bytes(size) + as.scale_bytes(size);
+  CpuOps ops(pool_, kernels, {rows, used.cols});
+  std::vector<float> in(static_cast<std::size_t>(rows) * static_cast<std::size_t>(used.cols));
+  std::vector<float> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(used.outs));
+  Random random;
+  for (float& value : in) value = static_cast<float>(static_cast<std::int64_t>(random())) * 0x1p-63f;
+  const Rows x{in.data(), rows, used.cols, used.cols}, y{out.data(), rows, used.outs, used.outs};
+
+  // One row: a large stretch of memory a timing. Many rows: as much arithmetic as takes a while.
+  const std::uint64_t room = weights_.size() / as.weight_bytes(size);
+  const double flops = 2.0 * rows * used.outs * used.cols;
+  const bool slow = &kernels == &kScalarKernels;
+  const auto wanted = static_cast<std::uint64_t>(
+      std::max(1.0, std::min((slow ? 3e7 : 2.5e8) / static_cast<double>(bytes), (slow ? 2e8 : 4e9) / flops)));
+  const std::uint64_t count = std::min(room, wanted);
+  std::uint64_t next = 0;
+  std::vector<double> speeds, read_ratios, fma_ratios;
+  double read = read_rate(200u << 20), fma = fma_rate();
+  for (int repeat = 0; repeat < (slow ? 3 : kSandwiches); ++repeat) {
+    const double seconds = seconds_of([&] {
+      for (std::uint64_t i = 0; i < count; ++i, next = (next + 1) % room) {
+        const Product product{weight(used, next), x, y};
+        ops.matmul({&product, 1});
+      }
+    });
+    const double read_after = read_rate(200u << 20), fma_after = fma_rate();
+    speeds.push_back(static_cast<double>(count) / seconds);
+    read_ratios.push_back(speeds.back() * static_cast<double>(bytes) / 1e9 / ((read + read_after) / 2));
+    fma_ratios.push_back(speeds.back() * flops / 1e9 / ((fma + fma_after) / 2));
+    read = read_after;
+    fma = fma_after;
+  }
+  const double speed = median(speeds);
+  return {.format = std::string(as.name),
+          .isa = kernels.name,
+          .rows = rows,
+          .outs = used.outs,
+          .cols = used.cols,
+          .gb_per_s = speed * static_cast<double>(bytes) / 1e9,
+          .bandwidth_ratio = median(read_ratios),
+          .gflop_per_s = speed * flops / 1e9,
+          .peak_ratio = median(fma_ratios),
+          .rel_error = error_of(ops, used, x)};
+}
+
+}  // namespace
+
+Result<KernelBench> bench_kernels(const KernelBenchOptions& options,
+                                  FunctionRef<void(const KernelBenchEntry&)> measured) {
+  Bench bench(options);
+  if (!bench.has_memory())
+    return fail(ErrorKind::refused, "bench kernels: no memory for its weights", "It needs about 0.8 GiB.");
+  bench.fill();
+  const std::vector<int> row_counts =
+      options.full ? std::vector<int>{1, 2, 4, 8, 16, 64, 256} : std::vector<int>{1, 4, 64};
+  KernelBench result;
+  result.threads = options.threads;
+  for (const BenchShape& shape : kShapes)
+    for (const KernelTable* kernels : supported_kernels())
+      for (int rows : row_counts) {
+        if (kernels == &kScalarKernels && rows > 1 && !options.full) continue;
+        if (options.cancel != nullptr && options.cancel->requested())
+          return fail(ErrorKind::cancelled, "bench kernels: interrupted");
+        result.entries.push_back(bench.measure(*kernels, shape, rows));
+        measured(result.entries.back());
+      }
+  result.read_gb_per_s = bench.read_gb_per_s();
+  result.fma_gflop_per_s = bench.fma_gflop_per_s();
+  return result;
+}
+
+}  // namespace sluice

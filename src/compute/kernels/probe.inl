@@ -1,0 +1,41 @@
+// What this machine can do at most with this instruction set: reading memory, and multiplying in registers.
+//
+// The yardsticks of `bench kernels`. Reading is done the way that is fastest: sixteen streams, each asked for in
+// advance; a core waits for memory, and one stream alone reaches two thirds of it.
+
+namespace sluice::SLUICE_ISA {
+namespace {
+
+constexpr int kProbeStreams = 16, kProbeLine = 64, kProbeChains = kPieceLanes == 8 ? 12 : 16;
+
+// Reads [from, from + bytes), bytes a multiple of kProbeStreams * kProbeLine; the result only keeps the reads alive.
+float read_probe(const std::uint8_t* from, std::int64_t bytes) {
+  const std::int64_t length = bytes / kProbeStreams;
+  f32x16 largest[4] = {zero(), zero(), zero(), zero()};
+  for (std::int64_t at = 0; at < length; at += kProbeLine) SLUICE_UNROLL
+  for (int stream = 0; stream < kProbeStreams; ++stream) {
+    const std::uint8_t* const line = from + stream * length + at;
+    prefetch(line + 1024);
+    largest[stream % 4] = max(load(reinterpret_cast<const float*>(line)), largest[stream % 4]);
+  }
+  return fold(max(max(largest[0], largest[1]), max(largest[2], largest[3])));
+}
+
+float fma_probe(int steps) {
+  Piece sum[kProbeChains];
+  alignas(64) float lanes[16];
+  store(lanes, set1(1e-3f));
+  const Piece a = piece_load(lanes);
+  for (Piece& chain : sum) chain = piece_zero();
+  for (int step = 0; step < steps; ++step) SLUICE_UNROLL
+  for (int chain = 0; chain < kProbeChains; ++chain) sum[chain] = piece_fma(sum[chain], a, a);
+  float total = 0;
+  for (const Piece& chain : sum) {
+    piece_store(lanes, chain);
+    total += lanes[0];
+  }
+  return total;
+}
+
+}  // namespace
+}  // namespace sluice::SLUICE_ISA
