@@ -16,6 +16,7 @@ void (*const kCommands[])(CLI::App&, Chosen&) = {
     add_synth,
     add_bench,
     add_inspect,
+    add_tokenize,
 };
 
 constexpr const char* kExitCodes =

@@ -1,6 +1,7 @@
 // Tests of Kimi K3's tokenizer against pieces and encodings of the release.
 #include "models/kimi_k3/tokenizer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -148,6 +149,36 @@ TEST(KimiK3Tokenizer, EncodingsOfTheRelease) {
   }
   EXPECT_EQ(token_ids(released(), "literal <|open|> and <|end_of_msg|> and [BOS] here"),
             (Ids{82319, 220, 163587, 316, 220, 163586, 316, 220, 163584, 2397}));
+}
+
+// Ids that the Python package tiktoken gives with the vocabulary of a tiny checkpoint (tools/oracle).
+TEST(KimiK3Tokenizer, GoldensOfTiktoken) {
+  const std::string folder = SLUICE_SOURCE_DIR "/tests/golden/kimi_k3/";
+  const auto golden = nlohmann::json::parse(std::ifstream(folder + "tokenizer_goldens.json"));
+  const auto tokenizer = test::must(open_tokenizer(folder + "a"));
+  const SplitPattern pattern = test::must(SplitPattern::compile(split_pattern()));
+  ASSERT_GE(golden.at("cases").size(), 100u);
+  for (const auto& item : golden.at("cases")) {
+    const std::string text = item.at("text");
+    const Ids ids = item.at("ids");
+    EXPECT_EQ(pieces_of(pattern, text), item.at("pieces").get<std::vector<std::string>>());
+    EXPECT_EQ(text_ids(*tokenizer, text), ids) << text;
+    EXPECT_EQ(token_ids(*tokenizer, text), item.value("special_ids", ids)) << text;
+    EXPECT_EQ(decode(*tokenizer, ids), text);
+  }
+  ASSERT_GE(golden.at("long").size(), 20u);
+  for (const auto& item : golden.at("long")) {
+    std::string text;
+    for (const auto& [part, times] : item.at("repeat").get<std::vector<std::pair<std::string, int>>>())
+      for (int count = 0; count < times; ++count) text += part;
+    const Ids ids = text_ids(*tokenizer, text);
+    EXPECT_EQ(ids.size(), item.at("count").get<std::size_t>()) << item;
+    std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a over the ids as little-endian words
+    for (const int id : ids)
+      for (int shift = 0; shift < 32; shift += 8)
+        hash = (hash ^ (static_cast<unsigned>(id) >> shift & 0xffu)) * 0x100000001b3u;
+    EXPECT_EQ(fmt::format("{:016x}", hash), item.at("fnv1a64_of_u32le_ids").get<std::string>()) << item;
+  }
 }
 
 TEST(KimiK3Tokenizer, SpecialTokensFollowTheRanks) {
