@@ -1,0 +1,204 @@
+// The law of layouts: what a block's extents bring into a slot is, tensor by tensor, what lies on disk under that name.
+//
+// Read once as the engine reads (extents through a read queue into a slot) and once by name with a parser that shares
+// no code with src/checkpoint. For the released layout and for one in which nothing is adjacent or aligned.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "checkpoint/checkpoint.h"
+#include "formats/format.h"
+#include "io/aligned.h"
+#include "io/read_queue.h"
+#include "models/kimi_k3/census.h"
+#include "models/kimi_k3/config.h"
+#include "models/kimi_k3/synth.h"
+#include "support/golden_vector.h"
+#include "support/must.h"
+#include "support/plain_safetensors.h"
+#include "support/relayout.h"
+#include "support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+constexpr int kLayers = 13;
+
+// The four checkpoints, written once for all tests of this program.
+class Fixtures {
+ public:
+  static const Fixtures& all() {
+    static const Fixtures fixtures;
+    return fixtures;
+  }
+  std::string path(const std::string& name) const { return (dir_ / name).string(); }
+
+ private:
+  Fixtures() {
+    write_golden_vector(dir_ / "golden");
+    const SynthCheckpoint tiny = must(kimi_k3::synth_checkpoint({.layers = kLayers, .experts = 23, .seed = 5}));
+    must(write_synth(tiny, path("tiny"), {.durability = Durability::cached}, [](std::uint64_t, std::uint64_t) {}));
+    relayout(dir_ / "golden", dir_ / "golden-odd", 11);
+    relayout(dir_ / "tiny", dir_ / "tiny-odd", 12);
+  }
+  TempDir dir_;
+};
+
+struct Case {
+  std::string checkpoint;
+  IoMode mode;
+};
+
+class LayoutLaw : public testing::TestWithParam<Case> {
+ protected:
+  LayoutLaw()
+      : directory_(Fixtures::all().path(GetParam().checkpoint)),
+        config_(must(kimi_k3::parse_config(must(read_config(directory_)), "config.json"))),
+        census_(kimi_k3::census(config_, kLayers)),
+        checkpoint_(must(open_checkpoint(directory_, 2))),
+        bound_(must(checkpoint_->bind(census_, false))),
+        files_(must(open_files(checkpoint_->files(), GetParam().mode))),
+        queue_(make_pread_queue(*files_, 2)),
+        plain_(read_plain_checkpoint(directory_)) {}
+
+  // Reads a block as the engine does and compares every tensor of it.
+  void expect_block(const BlockSpec& spec, const BlockLayout& layout) {
+    SCOPED_TRACE(spec.label);
+    ASSERT_EQ(layout.tensors.size(), spec.tensors.size());
+    expect_extents_apart(layout);
+    const PageArena slot(layout.slot_bytes);
+    ASSERT_GE(slot.size(), layout.slot_bytes);
+    std::memset(slot.data(), 0xEE, slot.size());
+    Landings landings;
+    queue_->submit(1, layout.extents, slot.slice(0, layout.slot_bytes), Urgency::demand, landings);
+    must(landings.wait().status);
+    std::uint64_t payload = 0;
+    for (std::size_t tensor = 0; tensor < spec.tensors.size(); ++tensor)
+      payload += expect_tensor(spec.tensors[tensor], layout.view(slot.data(), static_cast<int>(tensor)));
+    EXPECT_EQ(layout.payload_bytes, payload);
+  }
+
+  // Returns the bytes compared.
+  std::uint64_t expect_tensor(const TensorSpec& spec, const WeightView& view) {
+    SCOPED_TRACE(spec.name);
+    EXPECT_EQ(view.shape, spec.held());
+    const Format& stored = format(view.format);
+    if (view.format != FormatId::mxfp4) {
+      EXPECT_EQ(view.scales, nullptr);
+      return expect_rows(spec, spec.name, view.format == FormatId::f32 ? "F32" : "BF16", view.weights,
+                         stored.row_weight_bytes(spec.shape.cols));
+    }
+    return expect_rows(spec, spec.name + "_packed", "U8", view.weights, stored.row_weight_bytes(spec.shape.cols)) +
+           expect_rows(spec, spec.name + "_scale", "U8", view.scales, stored.row_scale_bytes(spec.shape.cols));
+  }
+
+  std::uint64_t expect_rows(const TensorSpec& spec, const std::string& name, const char* dtype, const std::byte* found,
+                            std::uint64_t row_bytes) {
+    const auto entry = plain_.find(name);
+    if (entry == plain_.end() || found == nullptr) {
+      ADD_FAILURE() << name << " is not in the checkpoint or was not placed";
+      return 0;
+    }
+    EXPECT_EQ(entry->second.dtype, dtype);
+    EXPECT_EQ(entry->second.bytes, row_bytes * static_cast<std::uint64_t>(spec.shape.rows));
+    const std::uint64_t first = row_bytes * static_cast<std::uint64_t>(spec.first_row);
+    const std::uint64_t count = row_bytes * static_cast<std::uint64_t>(spec.held().rows);
+    const std::vector<std::byte> expected = read_plain_bytes(entry->second);
+    EXPECT_LE(first + count, expected.size());
+    EXPECT_EQ(std::memcmp(found, expected.data() + first, count), 0) << "bytes differ";
+    covered_[name] += count;
+    return count;
+  }
+
+  static void expect_extents_apart(const BlockLayout& layout) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> pages;
+    for (const Extent& extent : layout.extents) {
+      EXPECT_EQ(extent.slot_offset % kDiskPage, extent.offset % kDiskPage);
+      pages.emplace_back(page_floor(extent.slot_offset), page_ceil(extent.slot_offset + extent.bytes));
+    }
+    std::sort(pages.begin(), pages.end());
+    for (std::size_t index = 1; index < pages.size(); ++index) EXPECT_LE(pages[index - 1].second, pages[index].first);
+    EXPECT_TRUE(pages.empty() || pages.back().second <= layout.slot_bytes);
+  }
+
+  const std::string directory_;
+  const kimi_k3::KimiK3Config config_;
+  const Census census_;
+  const std::unique_ptr<Checkpoint> checkpoint_;
+  const BoundCensus bound_;
+  const std::unique_ptr<Files> files_;
+  const std::unique_ptr<ReadQueue> queue_;
+  const std::map<std::string, PlainTensor> plain_;
+  std::map<std::string, std::uint64_t> covered_;  // bytes compared, by stored name
+};
+
+// Every block of the census equals the files, and together they are the whole checkpoint, each byte once.
+TEST_P(LayoutLaw, BlocksAreTheTensorsAndNothingIsLeftOver) {
+  ASSERT_EQ(bound_.walk.size(), census_.walk.size());
+  for (std::size_t step = 0; step < census_.walk.size(); ++step) expect_block(census_.walk[step], bound_.walk[step]);
+  for (int layer = 0; layer < census_.layers; ++layer)
+    for (int expert = 0; expert < census_.experts; ++expert) {
+      ASSERT_EQ(bound_.experts.has(layer, expert), census_.has_experts[static_cast<std::size_t>(layer)]);
+      if (!bound_.experts.has(layer, expert)) continue;
+      const BlockLayout layout = bound_.experts.layout(layer, expert);
+      EXPECT_LE(layout.slot_bytes, bound_.experts.slot_bytes());
+      expect_block(census_.expert(layer, expert), layout);
+    }
+  covered_[census_.embedding.name] += plain_.at(census_.embedding.name).bytes;  // see the next test
+  for (const auto& [name, tensor] : plain_) {
+    const bool ignored = std::any_of(census_.ignored.begin(), census_.ignored.end(),
+                                     [&](const std::string& prefix) { return name.starts_with(prefix); });
+    EXPECT_EQ(covered_[name], ignored ? 0 : tensor.bytes) << name;
+  }
+}
+
+TEST_P(LayoutLaw, EmbeddingRowsAreWhereTheTableSays) {
+  const BoundTensor& table = bound_.embedding;
+  const PlainTensor& tensor = plain_.at(table.name);
+  EXPECT_EQ(table.format, FormatId::bf16);
+  EXPECT_EQ(table.shape, (Shape{static_cast<int>(tensor.shape.at(0)), static_cast<int>(tensor.shape.at(1))}));
+  EXPECT_EQ(std::filesystem::path(checkpoint_->files().at(static_cast<std::size_t>(table.file))), tensor.file);
+  EXPECT_EQ(table.weights_offset, tensor.offset);
+}
+
+TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEach) {
+  const bool released = GetParam().checkpoint.find("odd") == std::string::npos;
+  std::size_t most = 0, fewest = 1000;
+  for (int expert = 0; expert < census_.experts; ++expert) {
+    const std::size_t reads = bound_.experts.layout(1, expert).extents.size();
+    most = std::max(most, reads);
+    fewest = std::min(fewest, reads);
+  }
+  if (released)
+    EXPECT_EQ(most, 1u);
+  else
+    EXPECT_GT(most, 1u) << "the odd layout does not test the fallback";
+  EXPECT_GE(fewest, 1u);
+}
+
+// The first layers alone: the rest of the files is no surplus then, and their blocks are the same.
+TEST_P(LayoutLaw, APrefixOfTheLayersBindsAlone) {
+  for (const int layers : {1, 2, 5}) {
+    const Census part = kimi_k3::census(config_, layers);
+    const BoundCensus bound = must(checkpoint_->bind(part, true));
+    ASSERT_EQ(bound.walk.size(), part.walk.size());
+    for (std::size_t step = 0; step < part.walk.size(); ++step) expect_block(part.walk[step], bound.walk[step]);
+  }
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& test) {
+  std::string name = test.param.checkpoint + (test.param.mode == IoMode::buffered ? "Buffered" : "Auto");
+  std::erase(name, '-');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Checkpoints, LayoutLaw,
+                         testing::Values(Case{"golden", IoMode::automatic}, Case{"golden", IoMode::buffered},
+                                         Case{"golden-odd", IoMode::automatic}, Case{"golden-odd", IoMode::buffered},
+                                         Case{"tiny", IoMode::automatic}, Case{"tiny-odd", IoMode::automatic}),
+                         case_name);
+
+}  // namespace
+}  // namespace sluice::test
