@@ -1,0 +1,103 @@
+// See sluice_program.h.
+#include "support/sluice_program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+#include <stdexcept>
+
+namespace sluice::test {
+namespace {
+
+void must_succeed(const Outcome& outcome, const Arguments& arguments) {
+  if (outcome.exit_code != 0)
+    throw std::runtime_error(
+        fmt::format("sluice {}: exit code {}\n{}", fmt::join(arguments, " "), outcome.exit_code, outcome.err));
+}
+
+bool runs_here(const std::string& isa) {
+  if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (isa == "avx512") return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
+  return true;
+}
+
+}  // namespace
+
+Arguments operator+(Arguments left, const Arguments& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+std::filesystem::path sluice_path() { return std::filesystem::path(SLUICE_BINARY_DIR) / "sluice"; }
+std::filesystem::path demo_model() { return std::filesystem::path(SLUICE_SOURCE_DIR) / "demo" / "kimi-k3"; }
+
+bool built_with_sanitizers() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  return false;
+#endif
+}
+
+Outcome sluice(const Arguments& arguments, const std::string& input) {
+  return run_program(sluice_path(), arguments, input);
+}
+
+std::string Generated::answer() const {
+  return fmt::format("{} {}", report.at("ids").dump(), report.at("logits_hash").dump());
+}
+
+Generated generated(const std::filesystem::path& model, const Arguments& arguments) {
+  const TempDir scratch;
+  const std::filesystem::path file = scratch / "report.json";
+  const Arguments all = Arguments{"run", model.string()} + arguments + Arguments{"--json", file.string()};
+  Generated result{sluice(all), {}};
+  must_succeed(result.outcome, all);
+  std::ifstream in(file);
+  result.report = nlohmann::json::parse(in);
+  if (result.report.at("ids").empty()) throw std::runtime_error("nothing was generated");
+  return result;
+}
+
+Bounds memory_bounds(const std::filesystem::path& model, const Arguments& arguments) {
+  const Arguments all = Arguments{"plan", model.string(), "--json", "-"} + arguments;
+  const Outcome outcome = sluice(all);
+  must_succeed(outcome, all);
+  const nlohmann::json plan = nlohmann::json::parse(outcome.out);
+  return {plan.at("minimum_bytes"), plan.at("resident_bytes")};
+}
+
+void synthesize(const std::filesystem::path& directory, const Arguments& arguments) {
+  const Arguments all = Arguments{"synth", "kimi-k3", directory.string()} + arguments;
+  must_succeed(sluice(all), all);
+}
+
+std::string Setting::text() const {
+  return fmt::format("budget {} of {}, threads '{}', isa '{}', prefill chunk '{}', io '{}'", budget, kBudgets, threads,
+                     isa, chunk, io);
+}
+
+Axes all_axes() {
+  Axes axes{{}, {"1", "2", "5"}, {}, {"1", "7", "64"}, {"auto", "direct", "buffered", "drop"}};
+  for (int budget = 0; budget < kBudgets; ++budget) axes.budget.push_back(budget);
+  for (const char* isa : {"scalar", "avx2", "avx512"})
+    if (runs_here(isa)) axes.isa.push_back(isa);
+  return axes;
+}
+
+Arguments flags_of(const Setting& setting, const std::filesystem::path& model) {
+  Arguments all;
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) all.insert(all.end(), {flag, value});
+  };
+  add("--threads", setting.threads);
+  add("--isa", setting.isa);
+  add("--prefill-chunk", setting.chunk);
+  add("--io", setting.io);
+  if (setting.budget >= 0)
+    add("--memory", std::to_string(memory_bounds(model, all).between(setting.budget, kBudgets - 1)));
+  return all;
+}
+
+}  // namespace sluice::test
