@@ -1,0 +1,118 @@
+// How the program is spoken to: usage errors, interruption, partial checkpoints, what goes to which output.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/damage.h"
+#include "support/sluice_program.h"
+
+namespace sluice::test {
+namespace {
+
+TEST(Usage, WrongWordsEndWithTwo) {
+  const std::string demo = demo_model().string();
+  const std::vector<Arguments> wrong = {
+      {},
+      {"frobnicate"},
+      {"run"},
+      {"run", demo, "--frobnicate"},
+      {"run", demo, "--threads", "many"},
+      {"run", demo, "--threads", "0"},
+      {"run", demo, "--max-tokens", "-1"},
+      {"run", demo, "--prompt", "a", "--ids", "1"},
+      {"run", demo, "--prompt"},
+      {"run", demo, "more"},
+      {"synth", "gpt-2", "/nowhere"},
+  };
+  for (const Arguments& arguments : wrong) {
+    const Outcome outcome = sluice(arguments);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("sluice: "), std::string::npos);
+  }
+}
+
+TEST(Usage, WrongValuesEndWithOneOrTwo) {
+  const std::string demo = demo_model().string();
+  for (const Arguments& more : std::vector<Arguments>{{"--memory", "lots"},
+                                                      {"--io", "magic"},
+                                                      {"--isa", "mmx"},
+                                                      {"--ids", "1,99999999"},
+                                                      {"--layers", "1000"},
+                                                      {"--prompt-file", "/nowhere/prompt"},
+                                                      {"--temperature", "-1"}}) {
+    SCOPED_TRACE(more[0]);
+    const Arguments prompt =
+        more[0] == "--ids" || more[0] == "--prompt-file" ? Arguments{} : Arguments{"--prompt", "a"};
+    const Outcome outcome = sluice(Arguments{"run", demo, "--max-tokens", "1"} + prompt + more);
+    EXPECT_TRUE(outcome.exit_code == 1 || outcome.exit_code == 2) << outcome.exit_code << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("sluice: "), std::string::npos);
+  }
+}
+
+TEST(Usage, HelpAndVersionAreResults) {
+  for (const Arguments& arguments : std::vector<Arguments>{{"--help"}, {"--version"}, {"run", "--help"}}) {
+    const Outcome outcome = sluice(arguments);
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_NE(outcome.out.find("sluice"), std::string::npos);
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST(Run, TextOnStandardOutputReportOnStandardError) {
+  const Arguments request = {"--prompt", "The capital of France is", "--max-tokens", "8"};
+  const Generated run = generated(demo_model(), request);
+  EXPECT_EQ(run.outcome.out, run.report.at("text").get<std::string>() + "\n");
+  EXPECT_NE(run.outcome.err.find("memory"), std::string::npos);
+  const Outcome quiet = sluice(Arguments{"run", demo_model().string(), "--quiet"} + request);
+  EXPECT_EQ(quiet.out, run.outcome.out);
+  EXPECT_EQ(quiet.err, "");
+  const Outcome json = sluice(Arguments{"run", demo_model().string(), "--json", "-"} + request);
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("text"), run.report.at("text"));
+}
+
+TEST(Run, TakesThePromptFromFilesStandardInputAndIds) {
+  const std::string text = "The capital of France is";
+  const Arguments length = {"--max-tokens", "4"};
+  const Generated expected = generated(demo_model(), Arguments{"--prompt", text} + length);
+  const Outcome from_input = sluice(Arguments{"run", demo_model().string(), "--prompt-file", "-"} + length, text);
+  EXPECT_EQ(from_input.out, expected.outcome.out);
+  std::string ids;
+  for (const int id : expected.report.at("prompt_ids")) ids += (ids.empty() ? "" : ",") + std::to_string(id);
+  EXPECT_EQ(generated(demo_model(), Arguments{"--ids", ids} + length).answer(), expected.answer());
+}
+
+TEST(Run, CtrlCEndsWith130AndKeepsTheText) {
+  RunningProgram program(sluice_path(), {"run", demo_model().string(), "--prompt", "One two three", "--max-tokens",
+                                         "4000", "--temperature", "1.5", "--recompute"});
+  const auto begin = std::chrono::steady_clock::now();
+  while (program.out_so_far().empty() && !program.done() &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds(60))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  program.send(SIGINT);
+  const Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_NE(outcome.out, "");
+  EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
+}
+
+TEST(Run, LayersOfAPartialCheckpoint) {
+  const TempDir scratch;
+  synthesize(scratch / "all", {"--layers", "8"});
+  const Arguments request = {"--ids", "1,2,3", "--max-tokens", "4", "--layers", "3"};
+  const std::string expected = generated(scratch / "all", request).answer();
+  copy_checkpoint(scratch / "all", scratch / "part");
+  // One shard a layer, then the globals: layers 3 to 7 are not there.
+  const std::vector<std::filesystem::path> shards = shards_of(scratch / "part");
+  ASSERT_GE(shards.size(), 9u);
+  for (std::size_t layer = 3; layer < 8; ++layer) std::filesystem::remove(shards[layer]);
+  EXPECT_EQ(generated(scratch / "part", request).answer(), expected);
+  EXPECT_EQ(sluice({"run", (scratch / "part").string(), "--ids", "1,2,3", "--max-tokens", "1"}).exit_code, 4);
+}
+
+}  // namespace
+}  // namespace sluice::test
