@@ -1,25 +1,22 @@
 // sluice run MODEL: a prompt in, text out.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/model_flags.h"
 #include "cli/sampling_flags.h"
+#include "cli/token_output.h"
 #include "engine/report.h"
-#include "generate/stop.h"
 #include "residency/machine.h"
-#include "text/utf8_stream.h"
 
 namespace sluice::cli {
 
@@ -28,9 +25,9 @@ namespace {
 struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
-  std::string prompt, prompt_file, json;
+  std::string prompt, prompt_file, json, system, think;
   std::vector<int> ids;
-  bool special = false, recompute = false;
+  bool special = false, chat = false, recompute = false;
   int max_tokens = 256;
 };
 
@@ -43,95 +40,104 @@ Result<std::string> read_all(const std::string& path) {
   return text;
 }
 
-Result<std::vector<int>> prompt_ids(const RunFlags& flags, const KnownModel& model) {
-  std::vector<int> ids = flags.ids;
-  if (ids.empty()) {
+// A prompt as ids, and what reads the reply if it was rendered as a chat turn.
+struct Prompt {
+  std::vector<int> ids;
+  std::unique_ptr<ChatFormat> chat;
+  ChatOptions chat_options;
+};
+
+Result<> render_turn(const RunFlags& flags, const KnownModel& model, const std::string& text, Prompt& prompt) {
+  TRY_TAKE(prompt.chat, model.config->open_chat(*model.tokenizer));
+  prompt.chat_options = prompt.chat->defaults();
+  if (flags.think == "off") {
+    prompt.chat_options.thinking = false;
+  } else if (!flags.think.empty()) {
+    prompt.chat_options.effort = flags.think;
+  }
+  Conversation conversation;
+  if (!flags.system.empty())
+    conversation.messages.push_back({.role = Role::system, .content = {{.text = flags.system}}});
+  conversation.messages.push_back({.role = Role::user, .content = {{.text = text}}});
+  TRY_TAKE(prompt.ids, prompt.chat->render(conversation, prompt.chat_options));
+  return {};
+}
+
+Result<Prompt> read_prompt(const RunFlags& flags, const KnownModel& model) {
+  Prompt prompt{.ids = flags.ids, .chat = nullptr, .chat_options = {}};
+  if (prompt.ids.empty()) {
     std::string text = flags.prompt;
     if (!flags.prompt_file.empty()) {
       TRY_TAKE(text, read_all(flags.prompt_file));
     }
+    if (text.empty()) return fail(ErrorKind::bad_input, "the prompt is empty", "give --prompt, --prompt-file or --ids");
     if (model.tokenizer == nullptr)
       return fail(ErrorKind::bad_input, fmt::format("{} has no {}", model.directory, model.config->tokenizer_file()),
                   "give the prompt as --ids, or add the file");
-    TRY_TAKE(ids, model.tokenizer->encode(text, flags.special ? SpecialSpelling::token : SpecialSpelling::text));
+    if (flags.chat) {
+      TRY(render_turn(flags, model, text, prompt));
+    } else {
+      TRY_TAKE(prompt.ids,
+               model.tokenizer->encode(text, flags.special ? SpecialSpelling::token : SpecialSpelling::text));
+    }
   }
-  if (ids.empty()) return fail(ErrorKind::bad_input, "the prompt is empty", "give --prompt, --prompt-file or --ids");
-  for (int id : ids)
+  for (int id : prompt.ids)
     if (id < 0 || id >= model.config->vocab_size())
       return fail(ErrorKind::bad_input,
                   fmt::format("token id {} is outside the vocabulary of {}", id, model.config->vocab_size()));
-  return ids;
+  return prompt;
 }
 
-// The text of a generation: shown on standard output as it comes, never half a character, and kept for the report.
-class TextOutput {
- public:
-  TextOutput(const Tokenizer* tokenizer, std::vector<std::string> stops, bool shown)
-      : tokenizer_(tokenizer), stops_(std::move(stops)), shown_(shown) {}
+std::unique_ptr<TokenOutput> make_output(const RunFlags& flags, const Engine& engine, const Prompt& prompt) {
+  const OutputOptions options{.stops = flags.sampling.stop, .shown = flags.json != "-"};
+  if (engine.tokenizer() == nullptr) return id_output(options);
+  if (prompt.chat == nullptr) return text_output(*engine.tokenizer(), options);
+  return chat_output(prompt.chat->reply_parser(prompt.chat_options), options);
+}
 
-  // False if a stop string is complete.
-  bool add(int id) {
-    if (tokenizer_ == nullptr) {
-      show((all_.empty() ? "" : ",") + std::to_string(id));
-      return true;
-    }
-    if (tokenizer_->is_special(id)) return true;
-    show(stops_.push(utf8_.push(tokenizer_->bytes(id))));
-    return !stops_.met();
+Request make_request(const RunFlags& flags, const Engine& engine, const Prompt& prompt) {
+  const std::span<const int> stops = engine.config().stop_ids();
+  Request request{.prompt = prompt.ids,
+                  .max_tokens = flags.max_tokens,
+                  .stop_ids = {stops.begin(), stops.end()},
+                  .sampling = flags.sampling.params,
+                  .seed = flags.sampling.seed,
+                  .recompute = flags.recompute};
+  if (prompt.chat != nullptr) {
+    const std::vector<int> ends = prompt.chat->stop_ids();
+    request.stop_ids.insert(request.stop_ids.end(), ends.begin(), ends.end());
   }
-  void finish() {
-    if (!stops_.met()) show(stops_.push(utf8_.finish()) + stops_.finish());
-    if (shown_ && !all_.empty() && all_.back() != '\n') std::fputc('\n', stdout);
-  }
-  const std::string& all() const { return all_; }
-
- private:
-  void show(std::string_view text) {
-    all_ += text;
-    if (!shown_) return;
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-  }
-
-  const Tokenizer* tokenizer_;
-  Utf8Stream utf8_;
-  StopStrings stops_;
-  bool shown_;
-  std::string all_;
-};
+  return request;
+}
 
 Result<> run(const RunFlags& flags) {
   const auto begin = std::chrono::steady_clock::now();
   TRY(flags.sampling.params.validate());
   TRY_TAKE(EngineOptions options, flags.model.options());
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
-  TRY_TAKE(const std::vector<int> prompt, prompt_ids(flags, model));
-  options.context_need = static_cast<int>(prompt.size()) + flags.max_tokens;
+  TRY_TAKE(const Prompt prompt, read_prompt(flags, model));
+  options.context_need = static_cast<int>(prompt.ids.size()) + flags.max_tokens;
   TRY_TAKE(Survey found, survey(std::move(model), options));
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
   note(plan_line(plan));
   TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
   RunReport report;
-  report.prompt_ids = prompt;
+  report.prompt_ids = prompt.ids;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  TextOutput output(engine->tokenizer(), flags.sampling.stop, flags.json != "-");
-  Progress progress("prompt", prompt.size(), Progress::Unit::tokens);
-  const Request request{.prompt = prompt,
-                        .max_tokens = flags.max_tokens,
-                        .stop_ids = {engine->config().stop_ids().begin(), engine->config().stop_ids().end()},
-                        .sampling = flags.sampling.params,
-                        .seed = flags.sampling.seed,
-                        .recompute = flags.recompute};
+  const std::unique_ptr<TokenOutput> output = make_output(flags, *engine, prompt);
+  Progress progress("prompt", prompt.ids.size(), Progress::Unit::tokens);
   const auto on_token = [&](int id) {
     progress.finish();
-    return output.add(id);
+    return output->add(id);
   };
   const auto on_prefill = [&](std::size_t done, std::size_t) { progress.at(done); };
-  TRY_TAKE(report.generation, generate(*engine, request, {on_token, on_prefill}, interrupt_flag()));
-  output.finish();
+  TRY_TAKE(report.generation,
+           generate(*engine, make_request(flags, *engine, prompt), {on_token, on_prefill}, interrupt_flag()));
+  output->finish();
 
-  report.text = output.all();
+  report.text = output->text();
+  report.reasoning = output->reasoning();
   report.stats = engine->stats();
   report.peak_rss_bytes = peak_resident_bytes();
   note(to_text(report, *engine));
@@ -158,6 +164,11 @@ void add_run(CLI::App& app, Chosen& chosen) {
       ->excludes(prompt)
       ->excludes(file);
   command->add_flag("--special", flags->special, "Spellings of special tokens in the prompt are those tokens");
+  CLI::Option* chat = command->add_flag("--chat", flags->chat, "Render the prompt as one user turn of a conversation");
+  command->add_option("--system", flags->system, "A system message before it")->type_name("TEXT")->needs(chat);
+  command->add_option("--think", flags->think, "off, or how much to think, in the model's own words")
+      ->type_name("EFFORT")
+      ->needs(chat);
   command->add_option("--max-tokens", flags->max_tokens, "New tokens at most")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));

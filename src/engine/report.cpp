@@ -39,6 +39,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
       {"prompt_ids", report.prompt_ids},
       {"ids", report.generation.ids},
       {"text", report.text},
+      {"reasoning", report.reasoning},
       {"finish", finish_name(report.generation.finish)},
       {"logits_hash", report.generation.logits_hash},
       {"family", engine.config().family()},

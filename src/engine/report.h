@@ -12,7 +12,7 @@ namespace sluice {
 struct RunReport {
   Generation generation;
   std::vector<int> prompt_ids;
-  std::string text;
+  std::string text, reasoning;
   double load_seconds = 0;
   std::uint64_t peak_rss_bytes = 0;
   EngineStats stats;

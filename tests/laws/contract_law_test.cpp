@@ -1,0 +1,139 @@
+// Memory buys speed, never a different answer: one tiny model under every cut of the work, compared bit by bit with one
+// row at a time, everything resident, one thread, scalar kernels.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <filesystem>
+#include <random>
+
+#include "compute/kernel_table.h"
+#include "support/engine/recorded_run.h"
+#include "support/golden_arrays.h"
+#include "support/relayout.h"
+#include "support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+constexpr int kDecoded = 12;
+
+// The bits of everything a run leaves behind: logits of the last prompt token and of each decoded one, and all states.
+struct Outcome {
+  std::vector<std::uint32_t> bits;
+  std::vector<int> ids;
+  bool operator==(const Outcome&) const = default;
+};
+
+void append(std::vector<std::uint32_t>& bits, std::span<const float> values) {
+  for (float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
+}
+
+class Contract : public testing::TestWithParam<const char*> {
+ protected:
+  Contract() : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/kimi_k3" / GetParam()).string()) {
+    prompt_ = GoldenArrays(directory_).facts().at("prompt_ids").get<std::vector<int>>();
+    plain_.memory_bytes = resident_budget(directory_);
+    plain_.threads = 1;
+    plain_.isa = "scalar";
+    wanted_ = outcome(directory_, plain_, 1);
+  }
+
+  // chunk 0: the plan's.
+  Outcome outcome(const std::string& directory, const EngineOptions& options, int chunk) {
+    Runner run(directory, options);
+    run.feed(prompt_, chunk);
+    Outcome made;
+    append(made.bits, run.record().logits.back());
+    made.ids = run.greedy(kDecoded);
+    for (std::size_t step = 0; step < kDecoded; ++step) append(made.bits, run.record().logits[prompt_.size() + step]);
+    for (int layer = 0; layer < run.engine().options().layers; ++layer) {
+      append(made.bits, run.state().recurrent(layer));
+      if (run.state().log(layer).width() > 0)
+        for (int position = 0; position < run.state().length(); ++position)
+          append(made.bits, run.state().log(layer).row(position));
+    }
+    return made;
+  }
+
+  std::string directory_;
+  std::vector<int> prompt_;
+  EngineOptions plain_;
+  Outcome wanted_;
+};
+
+TEST_P(Contract, AnyChunking) {
+  for (int chunk : {2, 3, 5, 7, 16, 17, 31, 64})
+    EXPECT_EQ(outcome(directory_, plain_, chunk), wanted_) << "chunk " << chunk;
+}
+
+TEST_P(Contract, AnyNumberOfThreads) {
+  for (int threads : {2, 3, 5}) {
+    EngineOptions options = plain_;
+    options.threads = threads;
+    EXPECT_EQ(outcome(directory_, options, 0), wanted_) << threads << " threads";
+  }
+}
+
+TEST_P(Contract, AnyInstructionSet) {
+  for (const KernelTable* kernels : supported_kernels()) {
+    EngineOptions options = plain_;
+    options.isa = kernels->name;
+    EXPECT_EQ(outcome(directory_, options, 1), wanted_) << kernels->name << " row by row";
+    EXPECT_EQ(outcome(directory_, options, 0), wanted_) << kernels->name << " in chunks";
+  }
+}
+
+TEST_P(Contract, AnyBudget) {
+  const std::uint64_t least = minimum_budget(directory_), most = resident_budget(directory_);
+  for (int part = 0; part <= 8; ++part) {
+    EngineOptions options = plain_;
+    options.memory_bytes = least + (most - least) * static_cast<std::uint64_t>(part) / 8;
+    options.threads = 2;
+    options.isa = "auto";
+    EXPECT_EQ(outcome(directory_, options, 0), wanted_) << part << "/8 of the way from minimum to resident";
+  }
+}
+
+TEST_P(Contract, AnyWayOfReading) {
+  for (IoMode mode : {IoMode::automatic, IoMode::buffered, IoMode::drop}) {
+    EngineOptions options = plain_;
+    options.memory_bytes = minimum_budget(directory_);
+    options.io = mode;
+    EXPECT_EQ(outcome(directory_, options, 0), wanted_) << "io mode " << static_cast<int>(mode);
+  }
+}
+
+TEST_P(Contract, AnyLayoutOnDisk) {
+  const TempDir dir;
+  for (std::uint64_t seed : {1u, 2u}) {
+    const std::string scattered = (dir / std::to_string(seed)).string();
+    relayout(directory_, scattered, seed);
+    EngineOptions options = plain_;
+    options.memory_bytes = minimum_budget(scattered);
+    EXPECT_EQ(outcome(scattered, options, 0), wanted_) << "seed " << seed;
+  }
+}
+
+TEST_P(Contract, AnyHistoryOfTheCache) {
+  EngineOptions options = plain_;
+  options.memory_bytes = (minimum_budget(directory_) + resident_budget(directory_)) / 2;
+  Runner run(directory_, options);
+  std::mt19937 random(7);
+  for (int conversation = 0; conversation < 3; ++conversation) {
+    std::vector<int> other(20);
+    for (int& id : other) id = static_cast<int>(random() % 500);
+    run.feed(other);
+    run.restart();
+  }
+  run.feed(prompt_);
+  Outcome made;
+  append(made.bits, run.record().logits.back());
+  EXPECT_TRUE(std::equal(made.bits.begin(), made.bits.end(), wanted_.bits.begin()));
+  EXPECT_EQ(run.greedy(kDecoded), wanted_.ids);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Contract, testing::Values("a", "b"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+}  // namespace
+}  // namespace sluice::test
