@@ -23,7 +23,7 @@ std::uint64_t header_bytes(const std::string& path) {
 
 }  // namespace
 
-std::uint64_t program_bytes(int threads) { return 14 * kMiB + static_cast<std::uint64_t>(threads) * (kMiB / 8); }
+std::uint64_t program_bytes(int threads) { return 10 * kMiB + static_cast<std::uint64_t>(threads) * (kMiB / 8); }
 
 std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCensus& bound) {
   std::uint64_t headers = 0, largest = 0;

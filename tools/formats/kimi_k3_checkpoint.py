@@ -144,8 +144,11 @@ def write_json(path, value):
         out.write("\n")
 
 
-def write_checkpoint(directory, config, tensors, vocabulary):
-    """Writes everything; -> `{float name: float64 array}` of the stored weights. Exactly the tensors of the layout."""
+def write_checkpoint(directory, config, tensors, vocabulary, with_vision=True):
+    """Writes everything; -> `{float name: float64 array}` of the stored weights. Exactly the tensors of the layout.
+
+    `with_vision`: a last shard of small vision tensors, which a text engine must skip.
+    """
     config = complete_text_config(config)
     assert config["vocab_size"] == len(vocabulary) + tiktoken_file.SPECIALS
     surplus = set(tensors) - set(layout.float_tensors(config))
@@ -157,7 +160,8 @@ def write_checkpoint(directory, config, tensors, vocabulary):
         stored, values = store_tensors(wanted, tensors)
         shards.append(stored)
         rounded |= values
-    shards.append(vision_tensors(config))
+    if with_vision:
+        shards.append(vision_tensors(config))
     safetensors_writer.write_checkpoint_shards(directory, shards)
     write_json(os.path.join(directory, "config.json"), full_config(config))
     write_json(os.path.join(directory, "generation_config.json"),

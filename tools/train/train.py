@@ -111,7 +111,8 @@ def train(net, encoder, steps, snapshot, stop_at):
 
 def write(net, encoder, directory):
     os.makedirs(directory, exist_ok=True)
-    kimi_k3_checkpoint.write_checkpoint(directory, CONFIG, net.float_tensors(), encoder.vocabulary)
+    kimi_k3_checkpoint.write_checkpoint(directory, CONFIG, net.float_tensors(), encoder.vocabulary,
+                                        with_vision=False)
 
 
 def main():

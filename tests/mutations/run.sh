@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Plants each known mistake of Kimi K3 engines into a copy of the sources, builds the golden tests and sees them fail.
+# A golden that a mistake can pass proves nothing. Usage: tests/mutations/run.sh [BUILD FOLDER] [only mutants whose name holds this]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+work=${1:-build-mutants}
+only=${2:-}
+mkdir -p "$work/tree"
+for part in src tests cmake CMakeLists.txt; do
+  rm -rf "${work:?}/tree/$part"
+  cp -r "$part" "$work/tree/$part"
+done
+# -O1: these programs run for a second; building them is what costs.
+cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1 -DNDEBUG" >"$work/configure.log"
+
+build() { ninja -C "$work/build" golden_tests >"$work/build.log" 2>&1; }
+passes() { "$work/build/tests/golden_tests" --gtest_filter='*KimiK3Oracle*:*KimiK3VectorRun*' --gtest_brief=1 >"$work/test.log" 2>&1; }
+
+build || { tail -20 "$work/build.log"; echo "mutations: the unchanged sources do not build"; exit 1; }
+passes || { tail -20 "$work/test.log"; echo "mutations: the unchanged sources fail"; exit 1; }
+
+caught=0
+survived=0
+# mutant NAME FILE PERL-SUBSTITUTION [FILE PERL-SUBSTITUTION ...]
+mutant() {
+  local name=$1
+  shift
+  [[ "$name" == *"$only"* ]] || return 0
+  local files=()
+  while (($# > 0)); do
+    perl -0pi -e "$2" "$work/tree/$1"
+    if cmp -s "$1" "$work/tree/$1"; then
+      echo "mutations: '$name' no longer applies to $1"
+      exit 1
+    fi
+    files+=("$1")
+    shift 2
+  done
+  build || { tail -20 "$work/build.log"; echo "mutations: '$name' does not build"; exit 1; }
+  if passes; then
+    echo "SURVIVED  $name"
+    survived=$((survived + 1))
+  else
+    echo "caught    $name ($(grep -c '^\[  FAILED' "$work/test.log") lines of failures)"
+    caught=$((caught + 1))
+  fi
+  for file in "${files[@]}"; do cp "$file" "$work/tree/$file"; done
+}
+
+k3=src/models/kimi_k3
+kernels=src/compute/kernels
+
+# KDA, spec section 3.3
+mutant "A_log indexed per channel, not per head" src/compute/cpu_ops.cpp 's/a_log\[static_cast<std::size_t>\(head\)\]/a_log[static_cast<std::size_t>(head + 1)]/'
+mutant "decay with the softplus sign of older models" $kernels/elementwise.inl 's/const f32x16 rate = exp\(set1\(a_log\)\);/const f32x16 rate = negate(exp(set1(a_log)));/'
+mutant "query not scaled" $k3/kda.cpp 's/kL2Epsilon, query_scale\)/kL2Epsilon, 1.0f)/'
+mutant "L2 norm over the mean, not the sum" $kernels/elementwise.inl 's/inverse_root\(dot\(x, x, count\) \+ eps\)/inverse_root(dot(x, x, count) \/ static_cast<float>(count) + eps)/'
+mutant "output read from the old state" $kernels/recurrence.inl 's/const f32x16 value = fma\(key, correction\[c\], mul\(decay, get\(at, c\)\)\);/const f32x16 old = mul(decay, get(at, c)); const f32x16 value = fma(key, correction[c], old);/; s/fma\(query, value, sum\[c\]\)/fma(query, old, sum[c])/'
+mutant "no decay before the delta" $kernels/recurrence.inl 's/fma\(key, mul\(decay, get\(state/fma(key, mul(set1(1.f), get(state/; s/const f32x16 decay = set1\(alpha\[i\]\), key = set1\(k\[i\]\);/const f32x16 key = set1(k[i]);/'
+mutant "gate before the norm" $k3/kda.cpp 's/(  pass\.ops\.rms_norm\(out, gain.*?\n)(  pass\.ops\.gate_sigmoid.*?\n)/$2$1/s'
+mutant "convolution taps reversed" $kernels/recurrence.inl 's/part\.kernel \+ tap;/part.kernel + part.kernel - 1 - tap;/'
+mutant "convolution without SiLU" $kernels/recurrence.inl 's/mul\(sum, sigmoid\(sum\)\), count/sum, count/'
+mutant "history not carried" $kernels/recurrence.inl 's/input\(part\.rows \+ i\), count/zero(), count/'
+
+# MLA, 3.4
+mutant "scale without the rope part" $k3/mla.cpp 's/config_\.qk_head_dim\(\)\)\);/config_.qk_nope_head_dim));/'
+mutant "rope part dropped" $k3/mla.cpp 's/std::ranges::copy\(q_head\.columns\(nope, rope\)\[row\], (.*?)\.begin\(\)\);/std::ranges::fill($1, 0.0f);/s'
+mutant "norm over latent and rope part" $k3/mla.cpp 's/pass\.ops\.rms_norm\(c, /pass.ops.rms_norm(latent.columns(config_.qk_rope_head_dim, config_.kv_lora_rank), /; s/, config_\.mla_norm_eps,\s*c\);/, config_.mla_norm_eps, latent.columns(config_.qk_rope_head_dim, config_.kv_lora_rank));/; s/const Rows c = latent.*?\n//'
+mutant "kv_b as all keys, then all values" $k3/mla.cpp 's/kv_b\.row_slice\(head \* \(nope \+ value\), nope\)/kv_b.row_slice(head * nope, nope)/'
+mutant "no output gate" $k3/mla.cpp 's/  pass\.ops\.gate_sigmoid\(gate, out\);\n//'
+mutant "latent norms with the other epsilon" $k3/mla.cpp 's/config_\.mla_norm_eps/(1.1e-5f - config_.mla_norm_eps)/g'
+
+# Residual stream, 3.1 and 3.2
+mutant "final aggregator omitted" $k3/forward.cpp 's/pass\.residual\.read\(pass\.ops, w\[head_norm::res_norm\], w\[head_norm::res_proj\], w\[head_norm::norm\], pass\.x\);/std::vector<float> gain(pass.x.stride); format(w[head_norm::norm].format).decode_row(w[head_norm::norm], 0, std::span(gain).first(pass.x.width)); pass.ops.rms_norm(pass.residual.prefix(), std::span(gain).first(pass.x.width), config_.rms_norm_eps, pass.x);/; s/#include "base\/check.h"/#include "base\/check.h"\n#include "formats\/format.h"\n#pragma GCC diagnostic ignored "-Wsign-conversion"/'
+mutant "boundary one layer late" $k3/config.h 's/layer % attn_res_block_size == 0/(layer == 0 || layer % attn_res_block_size == 1 % attn_res_block_size)/'
+mutant "boundary mix without the old prefix" $k3/kda.cpp 's/(    pass\.residual\.read\(.*?\n)(    if \(close_block\) pass\.residual\.close_block\(\);\n)/    if (close_block \&\& layer > 0) std::ranges::fill(pass.residual.prefix()[0], 0.0f);\n$1$2/s; s/#include <cmath>/#include <algorithm>\n#include <cmath>/'
+mutant "uniform mix" $kernels/elementwise.inl 's/p\[j\] = dot\(sources\[j\], f, count\) \*.*?;/p[j] = 0.f * square;/s'
+
+# MLP, 3.5 and 3.7
+mutant "gate cap omitted" $kernels/elementwise.inl 's/mul\(limit, tanh\(div\(g, limit\)\)\)/g/'
+mutant "up cap omitted" $kernels/elementwise.inl 's/mul\(linear_limit, tanh\(div\(u, linear_limit\)\)\)/u/; s/, linear_limit = set1\(b2\)//; s/float b1, float b2, float\* y\) \{/float b1, float, float* y) {/; '
+mutant "w1 and w3 swapped" $k3/mlp.cpp 's/\.gate = expert::w1/.gate = expert::w3/; s/\.up = expert::w3/.up = expert::w1/'
+mutant "bias in the weights" src/moe/router.cpp 's/s\[static_cast<std::size_t>\(expert\)\] \/ divisor/choice[static_cast<std::size_t>(expert)] \/ divisor/'
+mutant "bias ignored" src/moe/router.cpp 's/return score \+ b;/return score + 0.0f * b;/'
+mutant "weights not renormalised" src/moe/router.cpp 's/rule\.renormalize \? sum \+ rule\.sum_epsilon : 1\.0f/rule.renormalize ? 1.0f + 0 * sum : 1.0f/'
+mutant "router on half the picks" $k3/mlp.cpp 's/\.top_k = config_\.num_experts_per_token,/.top_k = config_.num_experts_per_token - 1,/'
+mutant "no norm on the aggregate" $k3/mlp.cpp 's/  pass\.ops\.rms_norm\(sum, .*?;.*?\n//s'
+mutant "no shared experts" $k3/mlp.cpp 's/  pass\.ops\.add\(shared_out_.*?\n//'
+
+# Storage, 2.2 to 2.4
+mutant "nibbles swapped" $kernels/lanes_scalar.h 's/even = each\(\[=\]\(int i\) \{ return table\[w\[i\] & 15\]; \}\);/even = each([=](int i) { return table[w[i] >> 4]; });/' \
+  $kernels/lanes_avx2.h 's/even = widen\(_mm_and_si128\(bytes, nibble\), low, high\);/even = widen(_mm_and_si128(_mm_srli_epi16(bytes, 4), nibble), low, high);/' \
+  $kernels/lanes_avx512.h 's/even = _mm512_permutexvar_ps\(bytes, table\);/even = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), table);/'
+mutant "one-based layer list read as zero-based" $k3/config.cpp 's/static_cast<std::size_t>\(layer - 1\)/static_cast<std::size_t>(layer % layers)/'
+mutant "expert of a neighbouring number" $k3/census.cpp 's/fmt::format\("language_model\.model\.layers\.\{\}\.block_sparse_moe\.experts\.\{\}\.", layer, number\)/fmt::format("language_model.model.layers.{}.block_sparse_moe.experts.{}.", layer, number ^ 1)/'
+
+echo "mutations: $caught caught, $survived survived"
+[ "$survived" = 0 ]
