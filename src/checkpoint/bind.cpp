@@ -148,8 +148,10 @@ Result<BoundCensus> bind_census(const TensorIndex& index, const std::string& dir
   binder.bind_embedding();
   binder.bind_experts();
   binder.look_at_the_rest(partial);
-  if (!binder.report().clean())
-    return tl::unexpected<Error>(binder.report().error(directory, missing_shards(index.files())));
+  std::vector<std::string> absent = missing_shards(index.files());
+  if (partial && !binder.report().anything_missing()) absent.clear();  // the first layers need not all of them
+  if (!binder.report().clean() || !absent.empty())
+    return tl::unexpected<Error>(binder.report().error(directory, absent));
   return binder.take();
 }
 

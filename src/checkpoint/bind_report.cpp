@@ -83,7 +83,7 @@ std::string BindReport::tell_missing() const {
 Error BindReport::error(const std::string& directory, const std::vector<std::string>& missing_shards) const {
   std::vector<std::string> parts;
   if (missing_count_ > 0) parts.push_back(tell_missing());
-  const bool shards = missing_count_ > 0 && !missing_shards.empty();
+  const bool shards = !missing_shards.empty();
   if (shards) {
     const std::size_t told = std::min(missing_shards.size(), kToldByName);
     parts.push_back(

@@ -239,6 +239,18 @@ TEST_F(SafetensorsDirTest, NamesTheMissingShard) {
               AllOf(HasSubstr("missing 5 tensors"), HasSubstr("shard model-00001-of-000002.safetensors")));
 }
 
+// A shard of parts that are left out (vision) is missed too: the checkpoint is not what it was when it was made.
+TEST_F(SafetensorsDirTest, NamesAMissingShardOfIgnoredTensors) {
+  write();
+  std::filesystem::rename(dir_ / "model-00001-of-000002.safetensors", dir_ / "model-00001-of-000003.safetensors");
+  std::filesystem::rename(dir_ / "model-00002-of-000002.safetensors", dir_ / "model-00002-of-000003.safetensors");
+  const auto bound = bind(false);
+  ASSERT_FALSE(bound);
+  EXPECT_EQ(bound.error().kind, ErrorKind::corrupt);
+  EXPECT_THAT(bound.error().what, HasSubstr("not here: shard model-00003-of-000003.safetensors"));
+  EXPECT_TRUE(bind(true));
+}
+
 // One damaged byte of the header of one file, whatever it is: the file is named, with a full and with a partial census.
 TEST_F(SafetensorsDirTest, EveryDamagedHeaderByteIsRefusedByFile) {
   write();
