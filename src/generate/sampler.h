@@ -1,50 +1,69 @@
 // Chooses the next token from logits: a pure function of the logits, the tokens seen so far, the seed and the position.
 //
-// In this order: penalties on the logits; greedy if the temperature is 0 (ties: lower id); division by the temperature;
-// top-k; top-p and min-p on the probabilities of what is left; one draw. Arithmetic is double with our own exp, so
-// every machine chooses alike.
+// In this order, each step on what the one before left: penalties on the logits; greedy if the temperature is 0 (ties:
+// lower id); division by the temperature; top-k (ties: lower ids stay); top-p; min-p; one draw. Probabilities are those
+// of the tokens that are left. Arithmetic is double with our own exp and sums run in a written order, so every machine
+// chooses alike.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "base/result.h"
 
 namespace sluice {
 
 struct SamplingParams {
-  double temperature = 0;        // >= 0; 0 is greedy
-  int top_k = 0;                 // keep the k most likely; 0: all
+  double temperature = 0;        // [0, 100]; 0 is greedy
+  int top_k = 0;                 // keep the k most likely tokens; 0: all
   double top_p = 1;              // keep the fewest most likely tokens whose probabilities sum to at least p; (0, 1]
   double min_p = 0;              // drop tokens below min_p times the largest probability; [0, 1]
-  double repeat_penalty = 1;     // > 0; divides positive logits of seen tokens and multiplies negative ones
-  double presence_penalty = 0;   // subtracted once from the logit of a token that was generated
-  double frequency_penalty = 0;  // subtracted for each time it was generated
+  double repeat_penalty = 1;     // (0, 100]; divides positive logits of seen tokens and multiplies negative ones
+  double presence_penalty = 0;   // [-100, 100]; subtracted once from the logit of a token that was generated
+  double frequency_penalty = 0;  // [-100, 100]; subtracted for each time it was generated
 
   Result<> validate() const;  // bad_input, names the first field outside its range
 };
 
 class Sampler {
  public:
+  // Requires: params are valid.
   Sampler(const SamplingParams& params, std::uint64_t seed) : params_(params), seed_(seed) {}
 
   // Tokens that penalties look at: the prompt counts for repeat_penalty only.
-  void saw_prompt(int id) { ++seen_[id].prompt; }
-  void saw(int id) { ++seen_[id].generated; }
+  void saw_prompt(int id) { seen_.try_emplace(id, 0); }
+  void saw(int id) { ++seen_[id]; }
 
-  // The token at `position` (its index in the sequence). Requires: logits are finite.
+  // The token at `position` (its index in the sequence). Requires: at least one logit is finite and none is NaN or
+  // +infinity; -infinity is a token that may not come.
   int choose(std::span<const float> logits, int position) const;
 
+  // Memory that one choice takes for a while, at most.
+  static std::uint64_t scratch_bytes(int vocab_size) {
+    return static_cast<std::uint64_t>(vocab_size) * sizeof(Candidate);
+  }
+
  private:
-  struct Seen {
-    int prompt = 0, generated = 0;
+  struct Candidate {
+    float logit;
+    int id;
   };
-  double penalised(float logit, int id) const;
+  static bool more_likely(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  }
+  // Proportional to the token's probability; 1 for the largest logit.
+  double weight(const Candidate& candidate, float largest) const;
+  // All below take and leave candidates in rising id.
+  void penalise(std::vector<Candidate>& candidates) const;
+  void keep_top_k(std::vector<Candidate>& candidates) const;
+  void keep_top_p(std::vector<Candidate>& candidates, float largest) const;
+  int draw(const std::vector<Candidate>& candidates, float largest, double uniform) const;
 
   SamplingParams params_;
   std::uint64_t seed_;
-  std::unordered_map<int, Seen> seen_;
+  std::unordered_map<int, int> seen_;  // token -> how often it was generated
 };
 
 }  // namespace sluice

@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <random>
 #include <vector>
+
+#include "base/counter_random.h"
+#include "base/exact_math.h"
 
 namespace sluice {
 namespace {
@@ -69,6 +75,81 @@ TEST(Sampler, PenaltiesPushSeenTokensDown) {
   Sampler frequency({.frequency_penalty = 0.6}, 1);
   for (int id : {2, 4, 2, 4}) frequency.saw(id);
   EXPECT_EQ(frequency.choose(kLogits, 0), 1);
+}
+
+// The header's order of steps, written with full sorts.
+int choose_slowly(const std::vector<float>& logits, const SamplingParams& params, std::uint64_t seed, int position) {
+  struct Token {
+    int id;
+    double weight;
+  };
+  const float largest = *std::max_element(logits.begin(), logits.end());
+  std::vector<Token> tokens;
+  for (std::size_t id = 0; id < logits.size(); ++id)
+    tokens.push_back({static_cast<int>(id), exact_exp((static_cast<double>(logits[id]) - static_cast<double>(largest)) /
+                                                      params.temperature)});
+  const auto whole = [&] {
+    double sum = 0;
+    for (const Token& token : tokens) sum += token.weight;
+    return sum;
+  };
+  const auto keep_first = [&](std::size_t count) {
+    tokens.resize(std::min(count, tokens.size()));
+    std::ranges::sort(tokens, {}, &Token::id);
+  };
+  const auto by_logit = [&](const Token& a, const Token& b) {
+    const float left = logits[static_cast<std::size_t>(a.id)], right = logits[static_cast<std::size_t>(b.id)];
+    return left != right ? left > right : a.id < b.id;
+  };
+  if (params.top_k > 0) {
+    std::ranges::sort(tokens, by_logit);
+    keep_first(static_cast<std::size_t>(params.top_k));
+  }
+  if (params.top_p < 1) {
+    const double wanted = params.top_p * whole();
+    std::ranges::sort(tokens, by_logit);
+    std::size_t count = 0;
+    for (double sum = 0; count == 0 || (count < tokens.size() && sum < wanted);) sum += tokens[count++].weight;
+    keep_first(count);
+  }
+  std::erase_if(tokens, [&](const Token& token) { return token.weight < params.min_p; });
+  const double target = counter_uniform(seed, static_cast<std::uint64_t>(position)) * whole();
+  double sum = 0;
+  for (const Token& token : tokens)
+    if (target < (sum += token.weight)) return token.id;
+  return -1;
+}
+
+TEST(Sampler, EqualsTheStepsWithFullSorts) {
+  std::mt19937 random(53);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<float> logits(1 + random() % 60);
+    for (float& logit : logits) logit = static_cast<float>(random() % 12) * 0.5f;  // many ties
+    for (auto banned = random() % 5; banned > 0; --banned)
+      logits[random() % logits.size()] = -std::numeric_limits<float>::infinity();
+    logits[random() % logits.size()] = 3;
+    const double shares[] = {1, 0.999, 0.9, 0.5, 0.1, 1e-9};
+    const SamplingParams params = {.temperature = shares[random() % 5] * 2,
+                                   .top_k = random() % 2 == 0 ? 0 : static_cast<int>(random() % 20),
+                                   .top_p = shares[random() % 6],
+                                   .min_p = random() % 2 == 0 ? 0 : shares[random() % 5]};
+    ASSERT_EQ(Sampler(params, 5).choose(logits, round), choose_slowly(logits, params, 5, round));
+  }
+}
+
+TEST(Sampler, TheOnlyPossibleTokenIsChosen) {
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  const std::vector<float> logits = {kNever, kNever, -80.f, kNever};
+  for (const SamplingParams& params :
+       {SamplingParams{}, SamplingParams{.temperature = 100}, SamplingParams{.temperature = 0.01, .top_k = 3},
+        SamplingParams{.temperature = 1, .top_p = 1e-12, .min_p = 1}, SamplingParams{.repeat_penalty = 50},
+        SamplingParams{.temperature = 1, .repeat_penalty = 0.5, .presence_penalty = 100, .frequency_penalty = -100}}) {
+    Sampler sampler(params, 3);
+    for (int id = 0; id < 4; ++id) sampler.saw(id);
+    for (int position = 0; position < 200; ++position) EXPECT_EQ(sampler.choose(logits, position), 2);
+  }
+  EXPECT_EQ(Sampler({.temperature = 1}, 1).choose(std::vector<float>{5.f}, 0), 0);
+  EXPECT_EQ(Sampler({.temperature = 1, .top_k = 9}, 1).choose(std::vector<float>{kNever, 0.f}, 0), 1);
 }
 
 TEST(Sampler, RangesAreChecked) {

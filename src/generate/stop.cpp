@@ -24,13 +24,17 @@ StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stop
 std::string StopStrings::push(std::string_view text) {
   if (met_) return {};
   held_ += text;
-  std::size_t first = std::string::npos, keep = 0;
+  // The one that is complete first counts, and of those the longest: that does not depend on how the text was cut.
+  std::size_t begin = std::string::npos, end = std::string::npos, keep = 0;
   for (const std::string& stop : stops_) {
-    first = std::min(first, held_.find(stop));
     keep = std::max(keep, unfinished(held_, stop));
+    const std::size_t found = held_.find(stop);
+    if (found == std::string::npos || found + stop.size() > end) continue;
+    begin = found + stop.size() < end ? found : std::min(begin, found);
+    end = found + stop.size();
   }
-  met_ = first != std::string::npos;
-  const std::size_t shown = met_ ? first : held_.size() - keep;
+  met_ = begin != std::string::npos;
+  const std::size_t shown = met_ ? begin : held_.size() - keep;
   std::string certain = held_.substr(0, shown);
   held_.erase(0, met_ ? held_.size() : shown);
   return certain;

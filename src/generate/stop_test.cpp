@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace sluice {
 namespace {
 
@@ -23,6 +25,38 @@ TEST(StopStrings, CutsBeforeTheFirstOneAtEverySplit) {
     EXPECT_TRUE(met);
     EXPECT_EQ(through({"xyz"}, "an xy and xyx end xy", piece, &met), "an xy and xyx end xy");
     EXPECT_FALSE(met);
+  }
+}
+
+// The rule by itself: the first stop string that is complete, the longest of those; text before it is shown.
+std::string cut_at_once(const std::vector<std::string>& stops, const std::string& text, bool* met) {
+  for (std::size_t end = 0; end <= text.size(); ++end)
+    for (std::size_t begin = 0; begin < end; ++begin)
+      for (const std::string& stop : stops)
+        if (stop == text.substr(begin, end - begin)) {
+          *met = true;
+          return text.substr(0, begin);
+        }
+  *met = false;
+  return text;
+}
+
+TEST(StopStrings, HowTextIsCutChangesNothing) {
+  EXPECT_EQ(through({"abcd", "bc"}, "xabcd", 1), "xa");
+  EXPECT_EQ(through({"abcd", "bc"}, "xabcd", 5), "xa");
+  std::mt19937 random(59);
+  const auto word = [&](std::size_t most) {
+    std::string text;
+    for (auto left = 1 + random() % most; left > 0; --left) text += static_cast<char>('a' + random() % 2);
+    return text;
+  };
+  for (int round = 0; round < 5000; ++round) {
+    const std::vector<std::string> stops = {word(6), word(6), word(3)};
+    const std::string text = word(20);
+    bool expected_met = false, met = false;
+    const std::string expected = cut_at_once(stops, text, &expected_met);
+    ASSERT_EQ(through(stops, text, 1 + random() % 8, &met), expected) << text;
+    ASSERT_EQ(met, expected_met);
   }
 }
 
