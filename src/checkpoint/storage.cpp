@@ -62,6 +62,18 @@ tl::expected<void, StorageProblem> check_part(const TensorIndex& index, const Te
 
 }  // namespace
 
+bool is_mxfp4_scale(const TensorIndex& index, const TensorRecord& tensor) {
+  for (const Convention& convention : kConventions) {
+    if (convention.format != FormatId::mxfp4 || tensor.dtype != convention.scales_dtype) continue;
+    std::string_view name = tensor.name();
+    if (!name.ends_with(convention.scales_suffix)) continue;
+    name.remove_suffix(convention.scales_suffix.size());
+    const TensorRecord* const weights = index.find(std::string(name).append(convention.weights_suffix));
+    if (weights != nullptr && weights->dtype == convention.weights_dtype) return true;
+  }
+  return false;
+}
+
 tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, const TensorSpec& spec) {
   const Convention* match = nullptr;
   StoredForm form;

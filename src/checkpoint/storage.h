@@ -24,6 +24,9 @@ struct StorageProblem {
   std::string problem;
 };
 
+// True if the tensor holds the E8M0 scales of an MXFP4 tensor beside it.
+bool is_mxfp4_scale(const TensorIndex& index, const TensorRecord& tensor);
+
 tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, const TensorSpec& spec);
 
 }  // namespace sluice

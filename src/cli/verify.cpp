@@ -1,0 +1,132 @@
+// sluice verify MODEL: is every byte of a checkpoint what it can be? Names the files to fetch again.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "base/units.h"
+#include "checkpoint/safetensors_dir.h"
+#include "checkpoint/verify.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "io/files.h"
+#include "models/registry.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr std::size_t kToldByName = 24;
+
+struct VerifyFlags {
+  std::string model, json;
+  int layers = 0, threads = 1;
+};
+
+struct Verified {
+  std::uint64_t files = 0, tensors = 0, bytes = 0;
+  double seconds = 0;
+  std::vector<WeightFault> faults;
+};
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+// Headers and the census first: they are quick, and a shard that is missing makes the rest pointless.
+Result<std::unique_ptr<SafetensorsDir>> open_bound(const VerifyFlags& flags) {
+  TRY_TAKE(const std::string text, read_config(flags.model));
+  TRY_TAKE(const std::unique_ptr<ModelConfig> config,
+           read_model_config(text, (std::filesystem::path(flags.model) / "config.json").string()));
+  if (flags.layers > config->layers())
+    return fail(ErrorKind::usage, fmt::format("--layers {}: the model has {}", flags.layers, config->layers()));
+  const int layers = flags.layers > 0 ? flags.layers : config->layers();
+  TRY_TAKE(std::unique_ptr<SafetensorsDir> checkpoint, SafetensorsDir::open(flags.model, flags.threads));
+  TRY(checkpoint->bind(config->census(layers), layers < config->layers()));
+  return checkpoint;
+}
+
+Result<Verified> read_all(const SafetensorsDir& checkpoint) {
+  TRY_TAKE(const std::unique_ptr<Files> files, open_files(checkpoint.files(), IoMode::automatic));
+  Verified seen{checkpoint.files().size(), checkpoint.index().count(), verify_bytes(*files), 0, {}};
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    Progress shown("reading", seen.bytes);
+    TRY_TAKE(seen.faults, verify_weights(checkpoint.index(), *files, {.cancel = &interrupt_flag()},
+                                         [&](std::uint64_t done) { shown.at(done); }));
+  }
+  seen.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return seen;
+}
+
+nlohmann::json to_json(const SafetensorsDir& checkpoint, const Verified& seen) {
+  nlohmann::json json = {{"files", seen.files},
+                         {"tensors", seen.tensors},
+                         {"bytes", seen.bytes},
+                         {"seconds", seen.seconds},
+                         {"faults", nlohmann::json::array()}};
+  for (const WeightFault& fault : seen.faults)
+    json["faults"].push_back({{"file", file_name(checkpoint.files()[static_cast<std::size_t>(fault.file)])},
+                              {"tensor", fault.tensor},
+                              {"problem", fault.problem}});
+  return json;
+}
+
+void print_faults(const SafetensorsDir& checkpoint, const Verified& seen) {
+  for (const WeightFault& fault : seen.faults)
+    fmt::print("{}: {}{}\n", file_name(checkpoint.files()[static_cast<std::size_t>(fault.file)]),
+               fault.tensor.empty() ? "" : in_quotes(fault.tensor) + ": ", fault.problem);
+}
+
+// The verdict: nothing, or an error that names the damaged files.
+Result<> judge(const SafetensorsDir& checkpoint, const Verified& seen) {
+  std::vector<std::string> damaged;  // faults are in the order of files
+  for (const WeightFault& fault : seen.faults) {
+    std::string name = file_name(checkpoint.files()[static_cast<std::size_t>(fault.file)]);
+    if (damaged.empty() || damaged.back() != name) damaged.push_back(std::move(name));
+  }
+  if (damaged.empty()) return {};
+  const std::size_t all = damaged.size();
+  if (all > kToldByName) damaged.resize(kToldByName);
+  return fail(ErrorKind::corrupt,
+              fmt::format("{}: {} of {} files {} damaged: {}{}", checkpoint.directory(), all, seen.files,
+                          all == 1 ? "is" : "are", fmt::join(damaged, ", "),
+                          all > damaged.size() ? fmt::format(" and {} more", all - damaged.size()) : ""),
+              all == 1 ? "fetch this file again" : "fetch these files again");
+}
+
+Result<> verify(const VerifyFlags& flags) {
+  TRY_TAKE(const std::unique_ptr<SafetensorsDir> checkpoint, open_bound(flags));
+  note(fmt::format("{}: headers are sound and hold the whole model; reading the weights", flags.model));
+  TRY_TAKE(const Verified seen, read_all(*checkpoint));
+  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(*checkpoint, seen)));
+  if (flags.json != "-") {
+    print_faults(*checkpoint, seen);
+    if (seen.faults.empty())
+      fmt::print("{}: sound: {} tensors in {} file{}, {} read in {} ({})\n", flags.model, format_count(seen.tensors),
+                 seen.files, seen.files == 1 ? "" : "s", format_bytes(seen.bytes), format_seconds(seen.seconds),
+                 format_rate(static_cast<double>(seen.bytes) / seen.seconds));
+  }
+  return judge(*checkpoint, seen);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Chosen& chosen) {
+  const auto flags = std::make_shared<VerifyFlags>();
+  flags->threads = ThreadPool::usable_cpus();
+  CLI::App* const command =
+      app.add_subcommand("verify", "Read every weight once and look for damage; names the files to fetch again");
+  command->add_option("MODEL", flags->model, "Directory of the checkpoint")->required();
+  command->add_option("--layers", flags->layers, "The directory holds the first layers only (0: all)")
+      ->check(CLI::Range(0, 100000));
+  command->add_option("--threads", flags->threads, "Threads that read headers")->check(CLI::Range(1, 1024));
+  command->add_option("--json", flags->json, "Write what was found to this file; - is standard output");
+  command->callback([flags, &chosen] { chosen = [flags] { return verify(*flags); }; });
+}
+
+}  // namespace sluice::cli
