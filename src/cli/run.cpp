@@ -120,6 +120,9 @@ Result<> run(const RunFlags& flags) {
   TRY_TAKE(Survey found, survey(std::move(model), options));
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
   note(plan_line(plan));
+  if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
+    warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
+                     format_bytes(plan.planned_bytes), format_bytes(available)));
   TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
   RunReport report;
   report.prompt_ids = prompt.ids;

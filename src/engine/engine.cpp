@@ -40,6 +40,11 @@ Result<> Engine::feed(SequenceState& state, std::span<const int> tokens, const C
   return {};
 }
 
+const char* Engine::io_mode() const {
+  if (files_->count() > 0 && files_->aligned_only(0)) return "direct";
+  return options().io == IoMode::drop ? "drop" : "buffered";
+}
+
 EngineStats Engine::stats() const {
   return {trunk_->stats(), experts_ ? experts_->stats() : ExpertStats{}, embedding_->bytes_read()};
 }

@@ -39,6 +39,8 @@ class Engine {
   const EngineOptions& options() const { return survey_.options; }
   const MemoryPlan& plan() const { return plan_; }
   const char* isa() const { return kernels_->name; }
+  // How weights are read in fact: "direct", "buffered" or "drop".
+  const char* io_mode() const;
   EngineStats stats() const;
   std::uint64_t expert_bytes() const { return survey_.bound.experts.payload_bytes(); }  // of the checkpoint
   // Told about every layer's choice of experts; for traces and goldens. May be empty.

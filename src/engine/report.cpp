@@ -11,20 +11,6 @@ namespace sluice {
 
 namespace {
 
-std::string_view io_name(IoMode mode) {
-  switch (mode) {
-    case IoMode::automatic:
-      return "auto";
-    case IoMode::direct:
-      return "direct";
-    case IoMode::buffered:
-      return "buffered";
-    case IoMode::drop:
-      return "drop";
-  }
-  return "auto";
-}
-
 double exposed_seconds(const EngineStats& stats) { return stats.trunk.exposed_seconds + stats.experts.exposed_seconds; }
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
@@ -60,7 +46,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
         {"experts_read", report.stats.experts.bytes_read},
         {"embedding_read", report.stats.embedding_bytes_read}}},
       {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
-      {"io", {{"exposed_s", exposed_seconds(report.stats)}, {"mode", io_name(engine.options().io)}}},
+      {"io", {{"exposed_s", exposed_seconds(report.stats)}, {"mode", engine.io_mode()}}},
       {"speculation", {{"drafted", 0}, {"accepted", 0}}},
   };
 }
