@@ -11,10 +11,16 @@ namespace sluice::cli {
 
 void ModelFlags::add(CLI::App& command) {
   command.add_option("MODEL", directory_, "Checkpoint directory")->required();
+  CLI::Option* memory =
+      command
+          .add_option("--memory", memory_,
+                      "Most memory the whole process may hold resident (default: 80 % of what is available)")
+          ->type_name("SIZE");
   command
-      .add_option("--memory", memory_,
-                  "Most memory the whole process may hold resident (default: 80 % of what is available)")
-      ->type_name("SIZE");
+      .add_option("--preset", options_.preset,
+                  "A named budget: ultra, laptop, desktop, workstation, server or max (plan explains them)")
+      ->type_name("NAME")
+      ->excludes(memory);
   command.add_option("--threads", options_.threads, "Threads that compute (default: the CPUs this process may use)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));

@@ -11,6 +11,7 @@
 #include "compute/cpu_ops.h"
 #include "engine/footprint.h"
 #include "models/registry.h"
+#include "residency/presets.h"
 
 namespace sluice {
 
@@ -107,8 +108,18 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
 }
 
 Result<MemoryPlan> plan_memory(const Survey& survey) {
-  const std::uint64_t asked = survey.options.memory_bytes;
-  return make_plan(survey.needs, asked != 0 ? asked : default_budget(this_machine()));
+  std::uint64_t budget = survey.options.memory_bytes;
+  const std::string& name = survey.options.preset;
+  if (budget == 0 && !name.empty()) {
+    const std::optional<Preset> preset = find_preset(survey.needs, name);
+    if (!preset) {
+      std::string known;
+      for (const Preset& one : presets(survey.needs)) known += (known.empty() ? "" : ", ") + std::string(one.name);
+      return fail(ErrorKind::usage, fmt::format("--preset: '{}' is not a preset", name), "say one of " + known);
+    }
+    budget = preset->budget_bytes;
+  }
+  return make_plan(survey.needs, budget != 0 ? budget : default_budget(this_machine()));
 }
 
 }  // namespace sluice

@@ -16,7 +16,8 @@
 namespace sluice {
 
 struct EngineOptions {
-  std::uint64_t memory_bytes = 0;  // budget; 0: 80 % of what is available
+  std::uint64_t memory_bytes = 0;  // budget; 0: the preset's, else 80 % of what is available
+  std::string preset;              // a named budget; empty: none
   int threads = 0;                 // 0: the CPUs this process may use
   std::string isa = "auto";
   int context = 0;        // tokens a sequence may hold; 0: max(4096, need), at most what the model allows
@@ -46,7 +47,7 @@ struct Survey {
 // (unsupported), or a context that the model cannot hold (bad_input).
 Result<Survey> survey(KnownModel model, const EngineOptions& options);
 
-// The plan for the survey's budget; refused below the minimum.
+// The plan for the survey's budget; refused below the minimum. An unknown preset is a usage error.
 Result<MemoryPlan> plan_memory(const Survey& survey);
 
 }  // namespace sluice

@@ -1,0 +1,84 @@
+// sluice plan MODEL: where every byte will live, how fast that is and why, and what more memory would buy.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/model_flags.h"
+#include "cli/plan_text.h"
+#include "residency/presets.h"
+
+namespace sluice::cli {
+
+namespace {
+
+struct PlanFlags {
+  ModelFlags model;
+  std::string json;
+};
+
+constexpr std::size_t kFewestRungs = 4;  // between the minimum and everything resident
+
+// The minimum, the presets, this budget and everything resident. Small models, whose presets fall together, get parts
+// of the way instead.
+Result<std::vector<Rung>> climb(const PlanNeeds& needs, const MemoryPlan& plan, const Machine& machine) {
+  const std::uint64_t least = plan.minimum_bytes, most = plan.resident_bytes;
+  std::vector<std::pair<std::uint64_t, std::string>> budgets;
+  const auto add = [&](std::uint64_t bytes, std::string_view name) {
+    const bool there = std::ranges::any_of(budgets, [&](const auto& budget) { return budget.first == bytes; });
+    if (!there) budgets.emplace_back(bytes, name);
+  };
+  for (const Preset& preset : presets(needs))
+    if (preset.budget_bytes > least && preset.budget_bytes < most) add(preset.budget_bytes, preset.name);
+  if (budgets.size() < kFewestRungs) {
+    budgets.clear();
+    for (const std::uint64_t eighths : {1, 2, 4, 6}) add(least + (most - least) / 8 * eighths, "");
+  }
+  add(least, "minimum");
+  add(most, "resident");
+  add(plan.budget_bytes, "this plan");
+  std::ranges::stable_sort(budgets, {}, [](const auto& budget) { return budget.first; });
+  std::vector<Rung> ladder;
+  for (const auto& [bytes, name] : budgets) {
+    TRY_TAKE(const MemoryPlan rung, make_plan(needs, bytes));
+    ladder.push_back({name, rung, forecast(rung, machine)});
+  }
+  return ladder;
+}
+
+Result<> run_plan(const PlanFlags& flags) {
+  TRY_TAKE(const EngineOptions options, flags.model.options());
+  TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
+  TRY_TAKE(const Survey found, survey(std::move(model), options));
+  PlanReport report;
+  report.survey = &found;
+  TRY_TAKE(report.plan, plan_memory(found));
+  report.measured = measure_machine(found);
+  const Machine& machine = report.measured.machine;
+  report.forecast = forecast(report.plan, machine);
+  TRY_TAKE(report.ladder, climb(found.needs, report.plan, machine));
+  if (report.plan.planned_bytes > machine.available_bytes)
+    warn(fmt::format("this plan holds {}, and the machine has {} available now",
+                     format_bytes(report.plan.planned_bytes), format_bytes(machine.available_bytes)));
+  if (flags.json != "-") std::fputs(to_text(report).c_str(), stdout);
+  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(report)));
+  return {};
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Chosen& chosen) {
+  auto flags = std::make_shared<PlanFlags>();
+  CLI::App* command = app.add_subcommand("plan", "Where every byte will live, how fast that is, what memory would buy");
+  flags->model.add(*command);
+  command->add_option("--json", flags->json, "Write the plan's figures; - is standard output")->type_name("FILE");
+  command->callback([flags, &chosen] { chosen = [flags] { return run_plan(*flags); }; });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,157 @@
+// See plan_text.h.
+#include "cli/plan_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace sluice::cli {
+
+namespace {
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  const double share = whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return fmt::format("{:.{}f} %", share, share > 0 && share < 10 ? 1 : 0);
+}
+
+std::uint64_t trunk_bytes(const MemoryPlan& plan) { return plan.parts.trunk_pinned + plan.trunk_bytes_per_token; }
+std::uint64_t read_bytes(const MemoryPlan& plan) { return plan.trunk_bytes_per_token + plan.expert_bytes_per_token; }
+
+std::string row(std::string_view name, std::uint64_t bytes, std::string_view meaning) {
+  return fmt::format("  {:<22}{:>10}  {}\n", name, format_bytes(bytes), meaning);
+}
+
+std::string model_lines(const PlanReport& report) {
+  const Survey& survey = *report.survey;
+  const PlanNeeds& needs = survey.needs;
+  const MemoryPlan& plan = report.plan;
+  std::string text = fmt::format("{} ({}): {}\n", survey.model.directory, survey.model.config->family(),
+                                 survey.model.config->summary());
+  text += fmt::format("A token multiplies with {} of weights: the trunk, {}, is used by every token",
+                      format_bytes(plan.touched_bytes_per_token), format_bytes(trunk_bytes(plan)));
+  if (needs.expert_count > 0)
+    text += fmt::format(", and of the {} experts ({} together) it uses {}", format_count(needs.expert_count),
+                        format_bytes(needs.expert_count * needs.expert_slot_bytes),
+                        format_count(needs.expert_layers * needs.experts_in_use));
+  return text + ".\n";
+}
+
+std::string part_lines(const PlanReport& report) {
+  const Survey& survey = *report.survey;
+  const PlanNeeds& needs = survey.needs;
+  const MemoryPlan& plan = report.plan;
+  const MemoryPlan::Parts& parts = plan.parts;
+  std::string text = fmt::format("Where a budget of {} goes:\n", format_bytes(plan.budget_bytes));
+  text += row("trunk, stays", parts.trunk_pinned,
+              fmt::format("{} of {} blocks, {} of the trunk", plan.trunk.pinned_steps, needs.step_bytes.size(),
+                          percent(parts.trunk_pinned, trunk_bytes(plan))));
+  if (parts.trunk_ring > 0)
+    text += row("trunk, passes through", parts.trunk_ring, "the other blocks, read again for every token ahead of use");
+  if (needs.expert_count > 0)
+    text += row("experts", parts.experts,
+                fmt::format("room for {} of {} ({})", format_count(static_cast<std::uint64_t>(plan.expert_slots)),
+                            format_count(needs.expert_count),
+                            percent(static_cast<std::uint64_t>(plan.expert_slots), needs.expert_count)));
+  text += row("state", parts.state,
+              fmt::format("of one conversation of {} tokens",
+                          format_count(static_cast<std::uint64_t>(survey.options.context))));
+  text += row("activations", parts.scratch, fmt::format("{} prompt tokens are computed together", plan.prefill_chunk));
+  text += row("embedding rows", parts.embeddings, "read when a token needs them");
+  text += row("reading", parts.io, "threads that read");
+  text += row("the program", plan.baseline_bytes, "code, index, tokenizer");
+  text += row("together", plan.planned_bytes, plan.everything_resident ? "every weight stays in memory" : "");
+  return text;
+}
+
+std::string speed_lines(const PlanReport& report) {
+  const MemoryPlan& plan = report.plan;
+  const Machine& machine = report.measured.machine;
+  std::string text =
+      fmt::format("Speed: about {} a token; the limit is ", format_seconds(report.forecast.seconds_per_token));
+  if (report.forecast.limit == "disk")
+    text += fmt::format("the disk, which reads {} for each ({} of trunk, at most {} of experts)",
+                        format_bytes(read_bytes(plan)), format_bytes(plan.trunk_bytes_per_token),
+                        format_bytes(plan.expert_bytes_per_token));
+  else if (report.forecast.limit == "memory")
+    text += fmt::format("memory, from which {} come for each", format_bytes(plan.touched_bytes_per_token));
+  else
+    text += fmt::format("computing: {} of weights are multiplied with for each",
+                        format_bytes(plan.touched_bytes_per_token));
+  text += fmt::format(".\nMeasured: disk {} ({}), memory {}, multiplying {} on {} threads.\n",
+                      format_rate(machine.disk_bytes_per_second),
+                      report.measured.disk_direct ? "direct reads" : "through the page cache, which may flatter",
+                      format_rate(machine.memory_bytes_per_second), format_rate(machine.multiply_bytes_per_second),
+                      report.survey->options.threads);
+  return text;
+}
+
+std::string ladder_lines(const PlanReport& report) {
+  std::string text = "What memory buys:\n";
+  text += fmt::format("  {:>10}  {:<12}{:>12}{:>10}{:>16}{:>14}  {}\n", "budget", "", "trunk stays", "experts",
+                      "read per token", "per token", "limit");
+  for (const Rung& rung : report.ladder) {
+    const MemoryPlan& plan = rung.plan;
+    const std::uint64_t slots = static_cast<std::uint64_t>(plan.expert_slots);
+    text += fmt::format("{} {:>10}  {:<12}{:>12}{:>10}{:>16}{:>14}  {}\n",
+                        plan.budget_bytes == report.plan.budget_bytes ? '>' : ' ', format_bytes(plan.budget_bytes),
+                        rung.name, percent(plan.parts.trunk_pinned, trunk_bytes(plan)),
+                        percent(slots, report.survey->needs.expert_count), format_bytes(read_bytes(plan)),
+                        format_seconds(rung.forecast.seconds_per_token), rung.forecast.limit);
+  }
+  return text;
+}
+
+nlohmann::json figures(const MemoryPlan& plan, const Forecast& forecast) {
+  return {{"budget_bytes", plan.budget_bytes},
+          {"planned_bytes", plan.planned_bytes},
+          {"trunk_bytes_per_token", plan.trunk_bytes_per_token},
+          {"expert_bytes_per_token", plan.expert_bytes_per_token},
+          {"expert_slots", plan.expert_slots},
+          {"prefill_chunk", plan.prefill_chunk},
+          {"predicted_s_per_token", forecast.seconds_per_token},
+          {"limit", forecast.limit}};
+}
+
+}  // namespace
+
+std::string to_text(const PlanReport& report) {
+  return model_lines(report) + "\n" + part_lines(report) + "\n" + speed_lines(report) + "\n" + ladder_lines(report);
+}
+
+nlohmann::json to_json(const PlanReport& report) {
+  const MemoryPlan& plan = report.plan;
+  const MemoryPlan::Parts& parts = plan.parts;
+  const Machine& machine = report.measured.machine;
+  nlohmann::json json = figures(plan, report.forecast);
+  json["family"] = report.survey->model.config->family();
+  json["context"] = report.survey->options.context;
+  json["baseline_bytes"] = plan.baseline_bytes;
+  json["minimum_bytes"] = plan.minimum_bytes;
+  json["resident_bytes"] = plan.resident_bytes;
+  json["everything_resident"] = plan.everything_resident;
+  json["touched_bytes_per_token"] = plan.touched_bytes_per_token;
+  json["parts"] = {{"trunk_pinned", parts.trunk_pinned},
+                   {"trunk_ring", parts.trunk_ring},
+                   {"experts", parts.experts},
+                   {"embeddings", parts.embeddings},
+                   {"state", parts.state},
+                   {"scratch", parts.scratch},
+                   {"io", parts.io}};
+  json["machine"] = {{"total_bytes", machine.total_bytes},
+                     {"available_bytes", machine.available_bytes},
+                     {"cpus", machine.cpus},
+                     {"disk_bytes_per_s", machine.disk_bytes_per_second},
+                     {"disk_direct", report.measured.disk_direct},
+                     {"memory_bytes_per_s", machine.memory_bytes_per_second},
+                     {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
+  json["ladder"] = nlohmann::json::array();
+  for (const Rung& rung : report.ladder) {
+    json["ladder"].push_back(figures(rung.plan, rung.forecast));
+    json["ladder"].back()["name"] = rung.name;
+  }
+  return json;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,71 @@
+// See measure.h.
+#include "engine/measure.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "compute/cpu_ops.h"
+#include "engine/footprint.h"
+#include "formats/format.h"
+#include "io/disk_probe.h"
+#include "residency/memory_probe.h"
+
+namespace sluice {
+
+namespace {
+
+// The format that most bytes of a role have.
+const Format* usual_format(const BoundCensus& bound, const std::string& role) {
+  const auto found = bound.totals.find(role);
+  if (found == bound.totals.end()) return nullptr;
+  const auto most = std::ranges::max_element(found->second, {}, [](const auto& entry) { return entry.second.bytes; });
+  for (const Format* stored : formats())
+    if (most != found->second.end() && stored->name == most->first) return stored;
+  return nullptr;
+}
+
+// Weights per second over one token's mix of formats.
+double multiply_rate(const Survey& survey, Ops& ops) {
+  double trunk_bytes = 0;
+  for (const std::uint64_t step : survey.needs.step_bytes) trunk_bytes += static_cast<double>(step);
+  const PlanNeeds& needs = survey.needs;
+  const double expert_bytes = static_cast<double>(needs.expert_layers * needs.experts_in_use * needs.expert_slot_bytes);
+  double seconds = 0;
+  for (const auto& [role, bytes] : {std::pair{"trunk", trunk_bytes}, std::pair{"experts", expert_bytes}}) {
+    const Format* stored = usual_format(survey.bound, role);
+    if (bytes > 0 && stored != nullptr) seconds += bytes / std::max(probe_multiply(ops, stored->id), 1.0);
+  }
+  return seconds > 0 ? (trunk_bytes + expert_bytes) / seconds : 0;
+}
+
+std::uint64_t size_of(const std::string& path) {
+  std::error_code problem;
+  const auto size = std::filesystem::file_size(path, problem);
+  return problem ? 0 : size;
+}
+
+}  // namespace
+
+MeasuredMachine measure_machine(const Survey& survey) {
+  MeasuredMachine measured;
+  Machine& machine = measured.machine;
+  machine = this_machine();
+  if (!survey.files.empty()) {
+    measured.disk_file = *std::ranges::max_element(survey.files, {}, size_of);
+    DiskProbe probe{.depth = kReaders};
+    if (survey.needs.expert_slot_bytes > 0)
+      probe.read_bytes = std::min(probe.read_bytes, survey.needs.expert_slot_bytes);
+    if (const auto speed = probe_disk(measured.disk_file, probe)) {
+      machine.disk_bytes_per_second = speed->bytes_per_second;
+      measured.disk_direct = speed->direct;
+    }
+  }
+  ThreadPool pool(survey.options.threads);
+  machine.memory_bytes_per_second = probe_memory(pool);
+  const KernelTable* kernels = find_kernels(survey.options.isa);
+  CpuOps ops(pool, kernels != nullptr ? *kernels : best_kernels(), {.rows = 1, .width = 4096});
+  machine.multiply_bytes_per_second = multiply_rate(survey, ops);
+  return measured;
+}
+
+}  // namespace sluice
