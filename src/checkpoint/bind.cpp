@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "checkpoint/bind_report.h"
 #include "checkpoint/block_layout.h"
+#include "checkpoint/shard_index.h"
 #include "checkpoint/shard_names.h"
 #include "checkpoint/storage.h"
 #include "formats/format.h"
@@ -149,9 +150,10 @@ Result<BoundCensus> bind_census(const TensorIndex& index, const std::string& dir
   binder.bind_experts();
   binder.look_at_the_rest(partial);
   std::vector<std::string> absent = missing_shards(index.files());
-  // The first layers need not all of them. A whole model does, even those of parts that are left out: what lost a shard
-  // on its way is damaged, and the vision shards of a release are less than a thousandth of it.
-  if (partial && !binder.report().anything_missing()) absent.clear();
+  if (!binder.report().anything_missing()) {
+    // The first layers need not all of them, and nobody needs those of parts that are left out.
+    absent = partial ? std::vector<std::string>() : shards_that_matter(directory, std::move(absent), census.ignored);
+  }
   if (!binder.report().clean() || !absent.empty())
     return tl::unexpected<Error>(binder.report().error(directory, absent));
   return binder.take();
