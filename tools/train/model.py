@@ -24,7 +24,7 @@ CHUNK = 16  # 4.4: e^{-G} over more tokens could leave the range of float32
 L2_EPS = 1e-6
 
 
-def initial_value(name, shape, config, generator):
+def initial_value(name, shape, generator):
     """A trainable start for one float tensor of the layout."""
     leaf = name.rsplit(".", 2)[-2] if name.endswith(".weight") else name.rsplit(".", 1)[-1]
     normal = torch.randn(shape, generator=generator)
@@ -59,7 +59,7 @@ class KimiK3(torch.nn.Module):
             if layer >= config["first_k_dense_replace"]:
                 names |= {key: ("MXFP4", shape) for key, shape in self.expert_shapes(layer).items()}
         for name, (_, shape) in names.items():
-            self.values[name] = torch.nn.Parameter(initial_value(name + (".weight" if "experts.w" in name else ""), shape, config, generator))
+            self.values[name] = torch.nn.Parameter(initial_value(name, shape, generator))
             self.register_parameter(name.replace(".", "/"), self.values[name])
 
     def expert_shapes(self, layer):
