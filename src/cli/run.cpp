@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "base/units.h"
 #include "cli/commands.h"
@@ -25,7 +26,7 @@ namespace {
 struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
-  std::string prompt, prompt_file, json, system, think;
+  std::string prompt, prompt_file, json, system, think, dump_logits;
   std::vector<int> ids;
   bool special = false, chat = false, recompute = false;
   int max_tokens = 256;
@@ -110,9 +111,34 @@ Request make_request(const RunFlags& flags, const Engine& engine, const Prompt& 
   return request;
 }
 
+// --dump-logits: rows of fp32 numbers, little-endian, one row for each token, nothing else in the file.
+class LogitsFile {
+ public:
+  explicit LogitsFile(const std::string& path) : path_(path) {
+    if (!path.empty()) file_.open(path, std::ios::binary | std::ios::trunc);
+  }
+  void add(std::span<const float> row) {
+    if (file_.is_open())
+      file_.write(reinterpret_cast<const char*>(row.data()), static_cast<std::streamsize>(row.size_bytes()));
+  }
+  // Also tells, before anything is computed, whether the file can be written.
+  Result<> check() {
+    file_.flush();
+    if (path_.empty() || (file_.is_open() && file_.good())) return {};
+    return fail(ErrorKind::bad_input, fmt::format("--dump-logits: cannot write {}", path_),
+                "check that the folder exists and has room");
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
 Result<> run(const RunFlags& flags) {
   const auto begin = std::chrono::steady_clock::now();
   TRY(flags.sampling.params.validate());
+  LogitsFile logits(flags.dump_logits);
+  TRY(logits.check());
   TRY_TAKE(EngineOptions options, flags.model.options());
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(const Prompt prompt, read_prompt(flags, model));
@@ -134,10 +160,12 @@ Result<> run(const RunFlags& flags) {
     progress.finish();
     return output->add(id);
   };
+  const auto on_logits = [&](std::span<const float> row) { logits.add(row); };
   const auto on_prefill = [&](std::size_t done, std::size_t) { progress.at(done); };
-  TRY_TAKE(report.generation,
-           generate(*engine, make_request(flags, *engine, prompt), {on_token, on_prefill}, interrupt_flag()));
+  TRY_TAKE(report.generation, generate(*engine, make_request(flags, *engine, prompt), {on_logits, on_token, on_prefill},
+                                       interrupt_flag()));
   output->finish();
+  TRY(logits.check());
 
   report.text = output->text();
   report.reasoning = output->reasoning();
@@ -178,6 +206,10 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_flag("--recompute", flags->recompute,
                     "Compute the whole sequence again for each token (same tokens, slow)");
   flags->sampling.add(*command);
+  command
+      ->add_option("--dump-logits", flags->dump_logits,
+                   "Write the logits each token was chosen from: rows of little-endian fp32")
+      ->type_name("FILE");
   command->add_option("--json", flags->json, "Write everything measured; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }

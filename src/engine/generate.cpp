@@ -48,6 +48,7 @@ Result<Generation> generate(Engine& engine, const Request& request, const Genera
   const auto decode_begin = Clock::now();
   while (fed && static_cast<int>(made.ids.size()) < request.max_tokens) {
     hash.add(engine.last_logits());
+    sink.logits(engine.last_logits());
     const int id = sampler.choose(engine.last_logits(), static_cast<int>(sequence.size()));
     sampler.saw(id);
     sequence.push_back(id);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ struct Generation {
 };
 
 struct GenerationSink {
+  FunctionRef<void(std::span<const float> logits)> logits;      // the row that the next token is chosen from
   FunctionRef<bool(int id)> token;                              // false: stop here (a stop string was met)
   FunctionRef<void(std::size_t done, std::size_t of)> prefill;  // prompt tokens done so far
 };
