@@ -88,7 +88,7 @@ TEST(Run, TakesThePromptFromFilesStandardInputAndIds) {
 
 TEST(Run, CtrlCEndsWith130AndKeepsTheText) {
   RunningProgram program(sluice_path(), {"run", demo_model().string(), "--prompt", "One two three", "--max-tokens",
-                                         "4000", "--temperature", "1.5", "--recompute"});
+                                         "4000", "--temperature", "100", "--recompute"});
   const auto begin = std::chrono::steady_clock::now();
   while (program.out_so_far().empty() && !program.done() &&
          std::chrono::steady_clock::now() - begin < std::chrono::seconds(60))
