@@ -23,24 +23,28 @@ void ModelFlags::add(CLI::App& command) {
       ->excludes(memory);
   command.add_option("--threads", options_.threads, "Threads that compute (default: the CPUs this process may use)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, 1024))
+      ->default_str("");
   command.add_option("--isa", options_.isa, "Instruction set: auto, scalar, avx2 or avx512 (same results)")
       ->type_name("ISA");
   command
       .add_option("--context", options_.context,
                   "Tokens a sequence may hold (default: 4096, or what the run needs if more)")
       ->type_name("N")
-      ->check(CLI::Range(1, 1 << 30));
+      ->check(CLI::Range(1, 1 << 30))
+      ->default_str("");
   command
       .add_option("--prefill-chunk", options_.prefill_chunk,
                   "Prompt tokens computed together (default: as the budget allows)")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, 4096))
+      ->default_str("");
   command.add_option("--io", io_, "How weights are read: auto, direct, buffered or drop (same results)")
       ->type_name("MODE");
   command.add_option("--layers", options_.layers, "Run only the first N layers (for partial downloads and debugging)")
       ->type_name("N")
-      ->check(CLI::Range(1, 100000));
+      ->check(CLI::Range(1, 100000))
+      ->default_str("");
 }
 
 Result<EngineOptions> ModelFlags::options() const {

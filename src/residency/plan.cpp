@@ -182,7 +182,7 @@ tl::unexpected<Error> refuse(const PlanNeeds& needs, std::uint64_t budget, std::
   std::ranges::sort(parts, std::ranges::greater{});
   const std::uint64_t enough = (minimum + (1 << 20) - 1) >> 20;  // MiB
   return fail(ErrorKind::refused,
-              fmt::format("a memory budget of {} is below the {} that this model needs at least: {} for {}, {} for {}, "
+              fmt::format("a memory budget of {} is below the minimum of {} for this model: {} for {}, {} for {}, "
                           "{} for {}, and the rest",
                           format_bytes(budget), format_bytes(minimum), format_bytes(parts[0].first), parts[0].second,
                           format_bytes(parts[1].first), parts[1].second, format_bytes(parts[2].first), parts[2].second),
