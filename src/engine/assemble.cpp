@@ -39,7 +39,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
         bound.experts, plan.expert_slots,
         make_policy("default",
                     {.layers = options.layers, .experts = bound.experts.experts(), .slots = plan.expert_slots}),
-        *engine->queue_);
+        *engine->queue_, config.census(options.layers).expert);
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
 
   engine->model_ =
