@@ -48,6 +48,7 @@ class Planner {
       pinned_[step + 1] = pinned_[step] + page_ceil(needs.step_bytes[step]);
     for (std::size_t step = steps; step-- > 0;)
       largest_[step] = std::max(largest_[step + 1], page_ceil(needs.step_bytes[step]));
+    usual_ = usual_step();
   }
 
   std::size_t steps() const { return needs_.step_bytes.size(); }
@@ -74,14 +75,17 @@ class Planner {
  private:
   std::uint64_t slot() const { return page_ceil(needs_.expert_slot_bytes) + kSlotRecord; }
   std::uint64_t fewest_slots() const { return std::min<std::uint64_t>(1, needs_.expert_count); }
+  std::uint64_t two_slots() const { return std::min<std::uint64_t>(2, needs_.expert_count); }
   std::uint64_t slots_of_a_layer() const {
     return std::min(needs_.experts_in_use + kSlotsBesideALayer, needs_.expert_count);
   }
   std::uint64_t slots_within(std::uint64_t bytes) const;
-  // A ring that reads ahead without stalls behind `count` pinned steps.
-  std::uint64_t good_ring(std::size_t count) const { return std::min(2 * largest_[count], trunk() - pinned_[count]); }
+  std::uint64_t usual_step() const;
+  // A ring that reads ahead without stalls behind `count` pinned steps, but for a few outsized ones.
+  std::uint64_t good_ring(std::size_t count) const {
+    return std::min(std::max(largest_[count], 2 * std::min(usual_, largest_[count])), trunk() - pinned_[count]);
+  }
   std::uint64_t chunk_begins_at(std::size_t chunk) const;
-  std::uint64_t cheapest_good_weights() const;
   std::uint64_t read_per_token(const Division& division) const {
     return trunk() - pinned_[division.pinned_steps] + expert_bytes_per_token(division.slots);
   }
@@ -93,7 +97,20 @@ class Planner {
   const PlanNeeds& needs_;
   std::vector<std::uint64_t> pinned_;   // [i]: bytes of the first i steps
   std::vector<std::uint64_t> largest_;  // [i]: the largest of the steps from i on
+  std::uint64_t usual_ = 0;             // the largest step that is not outsized
 };
+
+// Larger steps hold at most a tenth of the trunk: room to read ahead beside one of them is not worth its memory.
+std::uint64_t Planner::usual_step() const {
+  std::vector<std::uint64_t> sizes = needs_.step_bytes;
+  std::ranges::sort(sizes, std::ranges::greater{});
+  std::uint64_t outsized = 0;
+  for (const std::uint64_t size : sizes) {
+    outsized += size;
+    if (outsized > trunk() / 10) return page_ceil(size);
+  }
+  return 0;
+}
 
 std::uint64_t Planner::slots_within(std::uint64_t bytes) const {
   const std::uint64_t records = needs_.expert_count * kExpertRecord;
@@ -109,16 +126,12 @@ std::uint64_t Planner::expert_bytes_per_token(std::uint64_t slots) const {
   return static_cast<std::uint64_t>(asked * (needs_.expert_count - slots) / needs_.expert_count);
 }
 
-std::uint64_t Planner::cheapest_good_weights() const {
-  std::uint64_t least = trunk();
-  for (std::size_t count = 0; count < steps(); ++count) least = std::min(least, pinned_[count] + good_ring(count));
-  return least + experts(slots_of_a_layer());
-}
-
-// The budget from which a prefill chunk is worth its scratch.
+// The budget from which a prefill chunk is worth its scratch: a longer chunk walks the trunk less often, which no ring
+// and no further slot makes up for.
 std::uint64_t Planner::chunk_begins_at(std::size_t chunk) const {
   const std::uint64_t beside = fixed() + of_chunk(chunk);
-  return std::min(std::max(kScratchShare * of_chunk(chunk), beside + cheapest_good_weights()), beside + all_weights());
+  const std::uint64_t least = std::min(largest_[0] + experts(two_slots()), all_weights());
+  return std::min(std::max(kScratchShare * of_chunk(chunk), beside + least), beside + all_weights());
 }
 
 std::size_t Planner::chunk_for(std::uint64_t budget) const {
@@ -149,8 +162,7 @@ std::optional<Division> Planner::with_all_pinned(std::uint64_t bytes) const {
 // Nothing pinned. Two slots overlap reading and computing of experts, a growing ring does so for the trunk.
 Division Planner::without_comfort(std::uint64_t bytes) const {
   Division division{0, largest_[0], fewest_slots()};
-  const std::uint64_t two = std::min<std::uint64_t>(2, needs_.expert_count);
-  if (division.ring + experts(two) <= bytes) division.slots = two;
+  if (division.ring + experts(two_slots()) <= bytes) division.slots = two_slots();
   const std::uint64_t rest = bytes - division.ring - experts(division.slots);
   division.ring += page_floor(std::min(rest, good_ring(0) - division.ring));
   division.slots = std::clamp(slots_within(bytes - division.ring), division.slots, slots_of_a_layer());
