@@ -27,7 +27,8 @@ constexpr std::size_t kFewestRungs = 4;  // between the minimum and everything r
 
 // The minimum, the presets, this budget and everything resident. Small models, whose presets fall together, get parts
 // of the way instead.
-Result<std::vector<Rung>> climb(const PlanNeeds& needs, const MemoryPlan& plan, const Machine& machine) {
+Result<std::vector<Rung>> climb(const Survey& found, const MemoryPlan& plan, const Machine& machine) {
+  const PlanNeeds& needs = found.needs;
   const std::uint64_t least = plan.minimum_bytes, most = plan.resident_bytes;
   std::vector<std::pair<std::uint64_t, std::string>> budgets;
   const auto add = [&](std::uint64_t bytes, std::string_view name) {
@@ -42,7 +43,7 @@ Result<std::vector<Rung>> climb(const PlanNeeds& needs, const MemoryPlan& plan, 
   }
   add(least, "minimum");
   add(most, "resident");
-  add(plan.budget_bytes, "this plan");
+  add(plan.budget_bytes, found.options.preset.empty() ? "this plan" : found.options.preset);
   std::ranges::stable_sort(budgets, {}, [](const auto& budget) { return budget.first; });
   std::vector<Rung> ladder;
   for (const auto& [bytes, name] : budgets) {
@@ -62,7 +63,7 @@ Result<> run_plan(const PlanFlags& flags) {
   report.measured = measure_machine(found);
   const Machine& machine = report.measured.machine;
   report.forecast = forecast(report.plan, machine);
-  TRY_TAKE(report.ladder, climb(found.needs, report.plan, machine));
+  TRY_TAKE(report.ladder, climb(found, report.plan, machine));
   if (report.plan.planned_bytes > machine.available_bytes)
     warn(fmt::format("this plan holds {}, and the machine has {} available now",
                      format_bytes(report.plan.planned_bytes), format_bytes(machine.available_bytes)));

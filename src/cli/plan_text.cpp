@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "residency/presets.h"
 
 namespace sluice::cli {
 
@@ -43,7 +44,10 @@ std::string part_lines(const PlanReport& report) {
   const PlanNeeds& needs = survey.needs;
   const MemoryPlan& plan = report.plan;
   const MemoryPlan::Parts& parts = plan.parts;
-  std::string text = fmt::format("Where a budget of {} goes:\n", format_bytes(plan.budget_bytes));
+  const auto preset = find_preset(needs, survey.options.preset);
+  std::string text =
+      fmt::format("Where a budget of {} goes{}:\n", format_bytes(plan.budget_bytes),
+                  preset ? fmt::format(" (preset {}: {})", preset->name, preset->meaning) : std::string());
   text += row("trunk, stays", parts.trunk_pinned,
               fmt::format("{} of {} blocks, {} of the trunk", plan.trunk.pinned_steps, needs.step_bytes.size(),
                           percent(parts.trunk_pinned, trunk_bytes(plan))));

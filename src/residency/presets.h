@@ -1,8 +1,8 @@
 // Named budgets: machines that people have, and what each buys.
 //
 // A preset is a share of the model: so much of the trunk and of the experts beside what every run needs. The shares are
-// those of Kimi K3 at 3, 8, 32, 96, 128 and 224 GiB; other models get the same shares of their own weights. Budgets
-// are round: one of four steps between powers of two.
+// those of Kimi K3 at 3, 8, 32, 96, 128 and 224 GiB; other models get the same shares of their own weights, and more
+// where that would not make the words true. Budgets are round: one of four steps between powers of two.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace sluice {
 
 struct Preset {
   std::string_view name;     // "laptop"
-  std::string_view meaning;  // a clause: "a few layers stay in memory"
+  std::string_view meaning;  // "at least a quarter of the trunk stays in memory"
   std::uint64_t budget_bytes = 0;
 };
 

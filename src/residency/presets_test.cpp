@@ -22,6 +22,9 @@ TEST(Presets, OfAnyModelAreAcceptedAndAscend) {
     SCOPED_TRACE(seed);
     const PlanNeeds needs = test::random_needs(seed);
     std::uint64_t before = 0;
+    const auto desktop = make_plan(needs, find_preset(needs, "desktop")->budget_bytes);
+    EXPECT_GE(4 * desktop->parts.trunk_pinned, desktop->parts.trunk_pinned + desktop->trunk_bytes_per_token);
+    EXPECT_EQ(make_plan(needs, find_preset(needs, "server")->budget_bytes)->trunk_bytes_per_token, 0u);
     for (const Preset& preset : presets(needs)) {
       EXPECT_TRUE(make_plan(needs, preset.budget_bytes).has_value()) << preset.name;
       EXPECT_GE(preset.budget_bytes, before);
