@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <fstream>
+#include <map>
 #include <stdexcept>
 
 namespace sluice::test {
@@ -86,6 +87,23 @@ Axes all_axes() {
   return axes;
 }
 
+namespace {
+
+// Measuring the machine is what takes `plan` its time, so each plan is asked for once. Only threads and chunk enter its
+// bounds.
+const Bounds& bounds_once(const std::filesystem::path& model, const Setting& setting) {
+  static std::map<std::string, Bounds> known;
+  const std::string key = fmt::format("{} {} {}", model.string(), setting.threads, setting.chunk);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  Arguments flags;
+  if (!setting.threads.empty()) flags.insert(flags.end(), {"--threads", setting.threads});
+  if (!setting.chunk.empty()) flags.insert(flags.end(), {"--prefill-chunk", setting.chunk});
+  return known.emplace(key, memory_bounds(model, flags)).first->second;
+}
+
+}  // namespace
+
 Arguments flags_of(const Setting& setting, const std::filesystem::path& model) {
   Arguments all;
   const auto add = [&](const char* flag, const std::string& value) {
@@ -96,7 +114,7 @@ Arguments flags_of(const Setting& setting, const std::filesystem::path& model) {
   add("--prefill-chunk", setting.chunk);
   add("--io", setting.io);
   if (setting.budget >= 0)
-    add("--memory", std::to_string(memory_bounds(model, all).between(setting.budget, kBudgets - 1)));
+    add("--memory", std::to_string(bounds_once(model, setting).between(setting.budget, kBudgets - 1)));
   return all;
 }
 
