@@ -13,6 +13,9 @@
 #define SLUICE_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+// The compiler forgets what it knows about a variable.
+#define SLUICE_OPAQUE(variable) asm("" : "+r"(variable))
+
 #include "compute/kernels/elementwise.inl"
 #include "compute/kernels/matmul.inl"
 // These use elementwise.inl.

@@ -114,15 +114,29 @@ inline void join(float* p, f32x16 even, f32x16 odd) {
   join_eight(p + 16, even.high, odd.high);
 }
 
+// The blocks of 64 bytes of a row (or one larger block), loaded as the format likes.
+template <class F>
+struct PlainLine {
+  const std::uint8_t* w;
+  static PlainLine open(const std::uint8_t* at) { return {at}; }
+  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+    F::decode(w + block * F::kBlockBytes, scale, even, odd);
+  }
+};
+
 struct F32 {
+  using Line = PlainLine<F32>;
   static constexpr int kBlockBytes = 128, kCellBytes = 4;
+  static constexpr bool kScaled = false;
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
   }
 };
 
 struct Bf16 {
+  using Line = PlainLine<Bf16>;
   static constexpr int kBlockBytes = 64, kCellBytes = 2;
+  static constexpr bool kScaled = false;
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
     const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32));
@@ -133,7 +147,9 @@ struct Bf16 {
 };
 
 struct Mxfp4 {
+  using Line = PlainLine<Mxfp4>;
   static constexpr int kBlockBytes = 16, kCellBytes = 0;
+  static constexpr bool kScaled = true;
   // bf16 bytes of sixteen codes, looked up apart and then paired.
   static f32x16 widen(__m128i codes, __m128i low_bytes, __m128i high_bytes) {
     const __m128i low = _mm_shuffle_epi8(low_bytes, codes), high = _mm_shuffle_epi8(high_bytes, codes);

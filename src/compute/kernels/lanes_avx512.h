@@ -65,7 +65,7 @@ inline Piece piece_load(const float* p) { return _mm512_load_ps(p); }
 inline void piece_store(float* p, Piece v) { _mm512_store_ps(p, v); }
 inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm512_fmadd_ps(a, b, c); }
 
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+inline void prefetch(const void*) {}
 
 inline void split(const float* p, f32x16& even, f32x16& odd) {
   const __m512 low = _mm512_loadu_ps(p), high = _mm512_loadu_ps(p + 16);
@@ -81,15 +81,29 @@ inline void join(float* p, f32x16 even, f32x16 odd) {
   _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(even, highs, odd));
 }
 
+// The blocks of 64 bytes of a row (or one larger block), loaded as the format likes.
+template <class F>
+struct PlainLine {
+  const std::uint8_t* w;
+  static PlainLine open(const std::uint8_t* at) { return {at}; }
+  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+    F::decode(w + block * F::kBlockBytes, scale, even, odd);
+  }
+};
+
 struct F32 {
+  using Line = PlainLine<F32>;
   static constexpr int kBlockBytes = 128, kCellBytes = 4;
+  static constexpr bool kScaled = false;
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
   }
 };
 
 struct Bf16 {
+  using Line = PlainLine<Bf16>;
   static constexpr int kBlockBytes = 64, kCellBytes = 2;
+  static constexpr bool kScaled = false;
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m512i pairs = _mm512_loadu_si512(w);
     even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
@@ -99,12 +113,27 @@ struct Bf16 {
 
 struct Mxfp4 {
   static constexpr int kBlockBytes = 16, kCellBytes = 0;
-  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    const __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
-    const __m512 table = _mm512_load_ps(kMxfp4Tables.value[*scale]);
-    even = _mm512_permutexvar_ps(bytes, table);  // looks at the low four bits only
-    odd = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), table);
+  static constexpr bool kScaled = true;
+  static void look_up(__m512i codes, const std::uint8_t* scale, int shift, f32x16& even, f32x16& odd) {
+    const __m512 table = _mm512_load_ps(kMxfp4Tables.value[*scale]);  // the lookups heed four bits of a code
+    even = _mm512_permutexvar_ps(shift == 0 ? codes : _mm512_srli_epi32(codes, static_cast<unsigned>(shift)), table);
+    odd = _mm512_permutexvar_ps(_mm512_srli_epi32(codes, static_cast<unsigned>(shift + 4)), table);
   }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    look_up(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w))), scale, 0, even, odd);
+  }
+  // Four blocks, transposed so that byte b of lane j is byte j of block b: cheaper than widening each block's bytes.
+  struct Line {
+    __m512i codes;
+    static Line open(const std::uint8_t* w) {
+      const __m512i by_lane = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+      const __m512i bytes = _mm512_broadcast_i32x4(_mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0));
+      return {_mm512_shuffle_epi8(_mm512_permutexvar_epi32(by_lane, _mm512_loadu_si512(w)), bytes)};
+    }
+    void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+      look_up(codes, scale, 8 * block, even, odd);
+    }
+  };
 };
 
 }  // namespace

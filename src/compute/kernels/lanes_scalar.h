@@ -157,9 +157,21 @@ inline void join(float* p, const f32x16& even, const f32x16& odd) {
   }
 }
 
+// The blocks of 64 bytes of a row (or one larger block), loaded as the format likes.
+template <class F>
+struct PlainLine {
+  const std::uint8_t* w;
+  static PlainLine open(const std::uint8_t* at) { return {at}; }
+  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+    F::decode(w + block * F::kBlockBytes, scale, even, odd);
+  }
+};
+
 // A format: bytes of a block of 32 columns, bytes of one column (0: rows are whole blocks), and the values of a block.
 struct F32 {
+  using Line = PlainLine<F32>;
   static constexpr int kBlockBytes = 128, kCellBytes = 4;
+  static constexpr bool kScaled = false;
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     float values[32];
     __builtin_memcpy(values, w, sizeof values);
@@ -168,7 +180,9 @@ struct F32 {
 };
 
 struct Bf16 {
+  using Line = PlainLine<Bf16>;
   static constexpr int kBlockBytes = 64, kCellBytes = 2;
+  static constexpr bool kScaled = false;
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     std::uint16_t words[32];
     __builtin_memcpy(words, w, sizeof words);
@@ -178,7 +192,9 @@ struct Bf16 {
 };
 
 struct Mxfp4 {
+  using Line = PlainLine<Mxfp4>;
   static constexpr int kBlockBytes = 16, kCellBytes = 0;
+  static constexpr bool kScaled = true;
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const float* const table = kMxfp4Tables.value[*scale];
     even = each([=](int i) { return table[w[i] & 15]; });

@@ -42,55 +42,92 @@ void pack(const float* x, std::int64_t x_stride, int rows, int cols, float* pack
     }
 }
 
-// Rows `rows`[0 .. R) of W by T vectors, all in registers.
-template <class F, int R, int T>
-inline void few_rows(const MatmulPart& part, const int (&rows)[R]) {
-  const std::uint8_t *w[R], *s[R];
-  f32x16 sum[R][T];
-  SLUICE_UNROLL
-  for (int r = 0; r < R; ++r) {
-    w[r] = part.weights + rows[r] * part.weight_stride;
-    s[r] = part.scales + rows[r] * part.scale_stride;
-    SLUICE_UNROLL
-    for (int t = 0; t < T; ++t) sum[r][t] = zero();
+// Rows first, first + apart, ... of W, R in all, walked together. Every third row has a pointer of its own; the two
+// after it are reached by an index register, which leaves registers for the rest of the loop. SLUICE_OPAQUE keeps the
+// compiler from giving each row a pointer after all, and from spilling them.
+template <int R>
+struct Streams {
+  static constexpr int kBases = (R + 2) / 3;
+  const std::uint8_t* base[kBases];
+  std::int64_t apart;
+
+  Streams(const std::uint8_t* rows, std::int64_t stride, int first, int rows_apart) : apart(rows_apart * stride) {
+    for (int i = 0; i < kBases; ++i) base[i] = rows + first * stride + 3 * i * apart;
+    SLUICE_OPAQUE(apart);
   }
-  const auto step = [&](int block, auto&& decode) {
-    const float* const x = part.x + static_cast<std::int64_t>(block) * T * kBlockCols;
-    f32x16 even[R], odd[R];
+  const std::uint8_t* at(int r) const { return base[r / 3] + r % 3 * apart; }
+  void advance(int bytes) {
     SLUICE_UNROLL
-    for (int r = 0; r < R; ++r) decode(r, even[r], odd[r]);
-    SLUICE_UNROLL
-    for (int t = 0; t < T; ++t) {
-      const f32x16 x_even = load(x + t * kBlockCols), x_odd = load(x + t * kBlockCols + 16);
-      SLUICE_UNROLL
-      for (int r = 0; r < R; ++r) sum[r][t] = fma(odd[r], x_odd, fma(even[r], x_even, sum[r][t]));
+    for (int i = 0; i < kBases; ++i) {
+      base[i] += bytes;
+      SLUICE_OPAQUE(base[i]);
     }
-  };
-  const int full = F::kCellBytes != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
-  for (int block = 0; block < full; ++block)
-    step(block, [&](int r, f32x16& even, f32x16& odd) {
-      const std::uint8_t* const from = w[r] + static_cast<std::int64_t>(block) * F::kBlockBytes;
-      prefetch(from + kPrefetchBytes);
-      F::decode(from, s[r] + block, even, odd);
-    });
-  if (full < blocks_of(part.cols))
-    step(full, [&](int r, f32x16& even, f32x16& odd) { decode_block<F>(w[r], s[r], full, part.cols, even, odd); });
+  }
+};
+
+// Adds one block of R rows, as decode(r, even, odd) gives them, times T vectors at x.
+template <int R, int T, class Decode>
+inline void add_block(const float* x, f32x16 (&sum)[R][T], Decode decode) {
+  f32x16 even[R], odd[R];
   SLUICE_UNROLL
-  for (int r = 0; r < R; ++r) SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) part.y[t * part.y_stride + rows[r]] = fold(sum[r][t]);
+  for (int r = 0; r < R; ++r) decode(r, even[r], odd[r]);
+  SLUICE_UNROLL
+  for (int t = 0; t < T; ++t) {
+    const f32x16 x_even = load(x + t * kBlockCols), x_odd = load(x + t * kBlockCols + 16);
+    SLUICE_UNROLL
+    for (int r = 0; r < R; ++r) sum[r][t] = fma(odd[r], x_odd, fma(even[r], x_even, sum[r][t]));
+  }
 }
 
-// All rows of the part: R streams of neighbouring rows, then what is left one by one.
-template <class F, int T>
-void few(const MatmulPart& part) {
-  constexpr int R = streams(T);
-  const int length = part.outs / R;
-  for (int i = 0; i < length; ++i) {
-    int rows[R];
-    for (int r = 0; r < R; ++r) rows[r] = r * length + i;
-    few_rows<F, R, T>(part, rows);
+// Rows first, first + apart, ... (R in all) of W by T vectors, all in registers.
+template <class F, int R, int T>
+inline void few_rows(const MatmulPart& part, int first, int apart) {
+  constexpr int kBlocks = F::kBlockBytes < 64 ? 64 / F::kBlockBytes : 1;  // of a line
+  Streams<R> w(part.weights, part.weight_stride, first, apart), scales(part.scales, part.scale_stride, first, apart);
+  const float* x = part.x;
+  f32x16 sum[R][T];
+  SLUICE_UNROLL
+  for (int r = 0; r < R; ++r)
+    SLUICE_UNROLL
+    for (int t = 0; t < T; ++t) sum[r][t] = zero();
+  const int full = F::kCellBytes != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
+  int block = 0;
+  for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
+    typename F::Line line[R];
+    SLUICE_UNROLL
+    for (int r = 0; r < R; ++r) {
+      line[r] = F::Line::open(w.at(r));
+      for (int bytes = 0; bytes < kBlocks * F::kBlockBytes; bytes += 64) prefetch(w.at(r) + kPrefetchBytes + bytes);
+    }
+    SLUICE_UNROLL
+    for (int b = 0; b < kBlocks; ++b)
+      add_block(x + b * T * kBlockCols, sum,
+                [&](int r, f32x16& even, f32x16& odd) { line[r].decode(b, scales.at(r) + b, even, odd); });
+    w.advance(kBlocks * F::kBlockBytes);
+    if (F::kScaled) scales.advance(kBlocks);
   }
-  for (int row = length * R; row < part.outs; ++row) few_rows<F, 1, T>(part, {row});
+  for (; block < full; ++block, x += T * kBlockCols, w.advance(F::kBlockBytes), scales.advance(1))
+    add_block(x, sum, [&](int r, f32x16& even, f32x16& odd) { F::decode(w.at(r), scales.at(r), even, odd); });
+  if (full < blocks_of(part.cols))
+    add_block(x, sum, [&](int r, f32x16& even, f32x16& odd) {
+      decode_block<F>(w.at(r), scales.at(r), 0, part.cols - full * kBlockCols, even, odd);
+    });
+  SLUICE_UNROLL
+  for (int r = 0; r < R; ++r)
+    SLUICE_UNROLL
+    for (int t = 0; t < T; ++t) part.y[t * part.y_stride + first + r * apart] = fold(sum[r][t]);
+}
+
+// All rows of the part from `row` on: R streams of neighbouring rows, then fewer. An odd length keeps streams whose
+// rows are a power of two of bytes apart from meeting in the same sets of the cache.
+template <class F, int T, int R>
+void few(const MatmulPart& part, int row) {
+  while (part.outs - row >= R) {
+    const int most = (part.outs - row) / R, length = R == 1 ? most : most - 1 + most % 2;
+    for (int i = 0; i < length; ++i) few_rows<F, R, T>(part, row + i, length);
+    row += R * length;
+  }
+  if constexpr (R > 1) few<F, T, R / 2>(part, row);
 }
 
 // Begins or continues O x T chains of one piece each over `blocks` blocks. w: panel of kPanelOuts
@@ -172,17 +209,17 @@ template <class F>
 void matmul(const MatmulPart& part) {
   switch (part.x_rows) {
     case 1:
-      return few<F, 1>(part);
+      return few<F, 1, streams(1)>(part, 0);
     case 2:
-      return few<F, 2>(part);
+      return few<F, 2, streams(2)>(part, 0);
     case 3:
-      return few<F, 3>(part);
+      return few<F, 3, streams(3)>(part, 0);
     case 4:
-      return few<F, 4>(part);
+      return few<F, 4, streams(4)>(part, 0);
     case 5:
-      return few<F, 5>(part);
+      return few<F, 5, streams(5)>(part, 0);
     case 6:
-      return few<F, 6>(part);
+      return few<F, 6, streams(6)>(part, 0);
     default:
       return many<F>(part);
   }
