@@ -87,9 +87,8 @@ inline void few_rows(const MatmulPart& part, int first, int apart) {
   const float* x = part.x;
   f32x16 sum[R][T];
   SLUICE_UNROLL
-  for (int r = 0; r < R; ++r)
-    SLUICE_UNROLL
-    for (int t = 0; t < T; ++t) sum[r][t] = zero();
+  for (int r = 0; r < R; ++r) SLUICE_UNROLL
+  for (int t = 0; t < T; ++t) sum[r][t] = zero();
   const int full = F::kCellBytes != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
   int block = 0;
   for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
@@ -113,9 +112,8 @@ inline void few_rows(const MatmulPart& part, int first, int apart) {
       decode_block<F>(w.at(r), scales.at(r), 0, part.cols - full * kBlockCols, even, odd);
     });
   SLUICE_UNROLL
-  for (int r = 0; r < R; ++r)
-    SLUICE_UNROLL
-    for (int t = 0; t < T; ++t) part.y[t * part.y_stride + first + r * apart] = fold(sum[r][t]);
+  for (int r = 0; r < R; ++r) SLUICE_UNROLL
+  for (int t = 0; t < T; ++t) part.y[t * part.y_stride + first + r * apart] = fold(sum[r][t]);
 }
 
 // All rows of the part from `row` on: R streams of neighbouring rows, then fewer. An odd length keeps streams whose
