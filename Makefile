@@ -7,6 +7,8 @@ JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 # The floors where threads meet: their tests run under the thread sanitizer.
 TSAN_FLOORS = base io
+# What runs under the address and undefined-behaviour sanitizers: the unit tests of the floors that handle raw bytes.
+ASAN_FLOORS = base formats io compute checkpoint residency state moe text generate
 # For example -DCMAKE_CXX_COMPILER_LAUNCHER=ccache.
 CONFIGURE_FLAGS ?=
 # $(call configured,PRESET,FOLDER): ninja repeats the configuration itself when a CMake file changed.
@@ -27,15 +29,15 @@ test: packages
 	@ninja -C build -j $(JOBS)
 	@$(CTEST) --test-dir build -LE slow
 
-## test-slow: the long matrices, then everything again under the address, undefined and thread sanitizers
+## test-slow: the long matrices, then unit tests under the address, undefined and thread sanitizers
 test-slow: packages
 	@scripts/packages.sh format
 	@$(call configured,release,build)
 	@ninja -C build -j $(JOBS)
-	@$(CTEST) --test-dir build -L 'slow|structure'
+	@$(CTEST) --test-dir build -L 'slow|structure' --timeout 1500
 	@$(call configured,asan,build-asan)
-	@ninja -C build-asan -j $(JOBS)
-	@$(CTEST) --test-dir build-asan -LE 'slow|structure'
+	@ninja -C build-asan -j $(JOBS) $(ASAN_FLOORS:%=%_test)
+	@set -e; for floor in $(ASAN_FLOORS); do build-asan/src/$${floor}_test --gtest_brief=1; done
 	@$(call configured,tsan,build-tsan)
 	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test)
 	@set -e; for floor in $(TSAN_FLOORS); do build-tsan/src/$${floor}_test --gtest_brief=1; done
