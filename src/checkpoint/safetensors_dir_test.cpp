@@ -229,6 +229,12 @@ TEST_F(SafetensorsDirTest, TellsEverythingInOneMessage) {
             HasSubstr("'stray' in model-00002-of-000002.safetensors")));
 }
 
+TEST_F(SafetensorsDirTest, RefusesATransposedMatrix) {
+  tensor("layers.0.q.weight").shape = {8, 6};
+  EXPECT_THAT(refusal(),
+              HasSubstr("'layers.0.q.weight' in model-00001-of-000002.safetensors has shape [8, 6], wanted is [6, 8]"));
+}
+
 TEST_F(SafetensorsDirTest, NamesTheMissingShard) {
   write();
   std::filesystem::remove(dir_ / "model-00001-of-000002.safetensors");

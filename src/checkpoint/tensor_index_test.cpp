@@ -141,6 +141,7 @@ TEST_F(TensorIndexTest, RefusesEntries) {
   EXPECT_THAT(refused_entry(R"("dtype":"U8","shape":[7],"data_offsets":[4,12])"), says("needs 7 bytes"));
   EXPECT_THAT(refused_entry(R"("dtype":"BF16","shape":[8],"data_offsets":[4,12])"), says("needs 16 bytes"));
   EXPECT_THAT(refused_entry(R"("dtype":"F4","shape":[15],"data_offsets":[4,12])"), says("data_offsets hold 8"));
+  EXPECT_THAT(refused_entry(R"("dtype":"F4","shape":[17],"data_offsets":[4,12])"), says("data_offsets hold 8"));
   EXPECT_THAT(refused_entry(R"("dtype":"U8","shape":[-8],"data_offsets":[4,12])"), says("not a size"));
   EXPECT_THAT(refused_entry(R"("dtype":"U8","shape":[8.0],"data_offsets":[4,12])"), says("not a size"));
   EXPECT_THAT(refused_entry(R"("dtype":"U8","shape":["8"],"data_offsets":[4,12])"), says("not a size"));
