@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "cli/commands.h"
 #include "cli/console.h"
-#include "models/registry.h"
+#include "engine/survey.h"
 #include "text/utf8_stream.h"
 
 namespace sluice::cli {
@@ -27,19 +26,6 @@ struct TokenizeFlags {
   std::vector<int> decode;
   bool has_text = false, has_decode = false, special = false;
 };
-
-Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) {
-  TRY_TAKE(const std::string text, read_config(directory));
-  const std::string where = directory + "/config.json";
-  TRY_TAKE(const std::unique_ptr<ModelConfig> config, read_model_config(text, where));
-  TRY_TAKE(std::unique_ptr<Tokenizer> tokenizer, config->open_tokenizer(directory));
-  if (tokenizer->vocab_size() > config->vocab_size())
-    return fail(ErrorKind::bad_input,
-                fmt::format("{}/{} makes {} tokens, but {} says vocab_size {}", directory, config->tokenizer_file(),
-                            tokenizer->vocab_size(), where, config->vocab_size()),
-                "the two files are not of one model");
-  return tokenizer;
-}
 
 Result<std::vector<int>> ids_of(const TokenizeFlags& flags, const Tokenizer& tokenizer) {
   if (flags.has_decode) {
@@ -84,10 +70,13 @@ void print(const TokenizeFlags& flags, const std::vector<int>& ids, const Tokeni
 }
 
 Result<> tokenize(const TokenizeFlags& flags) {
-  TRY_TAKE(const std::unique_ptr<Tokenizer> tokenizer, open_tokenizer(flags.model));
-  TRY_TAKE(const std::vector<int> ids, ids_of(flags, *tokenizer));
-  if (flags.json != "-") print(flags, ids, *tokenizer);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(ids, *tokenizer));
+  TRY_TAKE(const KnownModel model, know_model(flags.model));
+  if (model.tokenizer == nullptr)
+    return fail(ErrorKind::bad_input, fmt::format("{} has no {}", flags.model, model.config->tokenizer_file()),
+                "fetch it; it stands beside config.json");
+  TRY_TAKE(const std::vector<int> ids, ids_of(flags, *model.tokenizer));
+  if (flags.json != "-") print(flags, ids, *model.tokenizer);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(ids, *model.tokenizer));
 }
 
 }  // namespace

@@ -76,12 +76,22 @@ TEST(Tokenize, ImpossibleIdsAndFilesAreRefused) {
   ASSERT_FALSE(no_vocabulary.result);
   EXPECT_NE(no_vocabulary.result.error().what.find("tiktoken.model"), std::string::npos);
 
-  // One entry more than the config has room for.
-  std::filesystem::copy(kModel + "/tiktoken.model", directory / "tiktoken.model");
-  std::ofstream(directory / "tiktoken.model", std::ios::app) << "/v////8= 512\n";
-  const Outcome too_many = tokenize({directory.path(), "--text", "a"});
-  ASSERT_FALSE(too_many.result);
-  EXPECT_NE(too_many.result.error().what.find("vocab_size 768"), std::string::npos) << too_many.result.error().what;
+  // One entry too few or too many would shift the id of every special token.
+  const std::filesystem::path file = directory / "tiktoken.model";
+  std::filesystem::copy(kModel + "/tiktoken.model", file);
+  std::ofstream(file, std::ios::app) << "/v////8= 512\n";
+  const Outcome longer = tokenize({directory.path(), "--text", "a"});
+  ASSERT_FALSE(longer.result);
+  EXPECT_NE(longer.result.error().what.find("holds 513 entries"), std::string::npos) << longer.result.error().what;
+
+  std::ifstream whole(kModel + "/tiktoken.model");
+  std::ofstream cut(file);
+  std::string line;
+  for (int rank = 0; rank < 511 && std::getline(whole, line); ++rank) cut << line << "\n";
+  cut.close();
+  const Outcome shorter = tokenize({directory.path(), "--text", "a"});
+  ASSERT_FALSE(shorter.result);
+  EXPECT_NE(shorter.result.error().what.find("vocab_size 768"), std::string::npos) << shorter.result.error().what;
 }
 
 }  // namespace

@@ -83,12 +83,6 @@ Result<KnownModel> know_model(const std::string& directory) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder / model.config->tokenizer_file(), ignored)) return model;
   TRY_TAKE(model.tokenizer, model.config->open_tokenizer(directory));
-  if (model.tokenizer->vocab_size() > model.config->vocab_size())
-    return fail(ErrorKind::bad_input,
-                fmt::format("{} has {} tokens, and config.json has vocab_size {}",
-                            (folder / model.config->tokenizer_file()).string(), model.tokenizer->vocab_size(),
-                            model.config->vocab_size()),
-                "the two files belong to different models: fetch both again");
   return model;
 }
 

@@ -26,7 +26,7 @@ const Tokenizer& tokenizer() {
     std::vector<std::string> entries = test::single_bytes();
     for (const char* entry : {"th", "in", "think", " too", "\xe4\xbd", "a\xc3"}) entries.emplace_back(entry);
     test::write_tiktoken_model(directory.path(), entries);
-    return test::must(open_tokenizer(directory.path()));
+    return test::must(open_tokenizer(directory.path(), static_cast<int>(entries.size()) + 256));
   }();
   return *opened;
 }

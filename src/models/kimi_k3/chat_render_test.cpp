@@ -18,7 +18,7 @@ const Tokenizer& released() {
   static const std::unique_ptr<Tokenizer> tokenizer = [] {
     const test::TempDir directory;
     test::write_tiktoken_model(directory.path(), test::released_entries());
-    return test::must(open_tokenizer(directory.path()));
+    return test::must(open_tokenizer(directory.path(), 163840));
   }();
   return *tokenizer;
 }

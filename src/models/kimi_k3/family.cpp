@@ -32,7 +32,7 @@ class Family final : public ModelConfig {
   int experts_per_token() const override { return config_.num_experts_per_token; }
   std::string_view tokenizer_file() const override { return "tiktoken.model"; }
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
-    return kimi_k3::open_tokenizer(directory);
+    return kimi_k3::open_tokenizer(directory, config_.vocab_size);
   }
   Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const override {
     return kimi_k3::open_chat(tokenizer);

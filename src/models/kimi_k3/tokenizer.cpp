@@ -76,8 +76,14 @@ Vocabulary special_tokens(int ranks) {
 
 }  // namespace
 
-Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) {
-  TRY_TAKE(Vocabulary ranks, read_tiktoken_file(directory + "/tiktoken.model"));
+Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory, int vocab_size) {
+  const std::string path = directory + "/tiktoken.model";
+  TRY_TAKE(Vocabulary ranks, read_tiktoken_file(path));
+  if (ranks.size() + kSpecials != vocab_size)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} holds {} entries, but config.json says vocab_size {}: {} entries and {} special tokens",
+                            path, ranks.size(), vocab_size, vocab_size - kSpecials, kSpecials),
+                "it is cut short or of another model: fetch both files again");
   TRY_TAKE(SplitPattern pattern, SplitPattern::compile(split_pattern()));
   Vocabulary specials = special_tokens(ranks.size());
   return std::make_unique<BpeTokenizer>(std::move(ranks), std::move(specials), std::move(pattern), LongTextRule{});

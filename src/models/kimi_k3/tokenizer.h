@@ -11,7 +11,8 @@ namespace sluice::kimi_k3 {
 // The split pattern of spec section 5.3, in PCRE2's notation.
 std::string split_pattern();
 
-// Reads `directory`/tiktoken.model. The 256 special tokens follow the file's entries, whatever their number is.
-Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory);
+// Reads `directory`/tiktoken.model. The 256 special tokens follow the file's entries. A file with one entry more or
+// less would give every one of them another id, so together they must be vocab_size, as config.json says (bad_input).
+Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory, int vocab_size);
 
 }  // namespace sluice::kimi_k3

@@ -23,7 +23,7 @@ using Ids = std::vector<int>;
 std::unique_ptr<Tokenizer> tokenizer_with(const std::vector<std::string>& entries) {
   const test::TempDir directory;
   test::write_tiktoken_model(directory.path(), entries);
-  return test::must(open_tokenizer(directory.path()));
+  return test::must(open_tokenizer(directory.path(), static_cast<int>(entries.size()) + 256));
 }
 
 const Tokenizer& released() {
@@ -155,7 +155,7 @@ TEST(KimiK3Tokenizer, EncodingsOfTheRelease) {
 TEST(KimiK3Tokenizer, GoldensOfTiktoken) {
   const std::string folder = SLUICE_SOURCE_DIR "/tests/golden/kimi_k3/";
   const auto golden = nlohmann::json::parse(std::ifstream(folder + "tokenizer_goldens.json"));
-  const auto tokenizer = test::must(open_tokenizer(folder + "a"));
+  const auto tokenizer = test::must(open_tokenizer(folder + "a", 768));
   const SplitPattern pattern = test::must(SplitPattern::compile(split_pattern()));
   ASSERT_GE(golden.at("cases").size(), 100u);
   for (const auto& item : golden.at("cases")) {
@@ -273,7 +273,7 @@ TEST(KimiK3Tokenizer, TheReleasedVocabularyTakesAFewMegabytes) {
 
 TEST(KimiK3Tokenizer, AMissingFileIsNamed) {
   const test::TempDir directory;
-  const auto opened = open_tokenizer(directory.path());
+  const auto opened = open_tokenizer(directory.path(), 163840);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().kind, ErrorKind::bad_input);
   EXPECT_NE(opened.error().what.find("tiktoken.model"), std::string::npos);
