@@ -19,7 +19,7 @@ BpeTokenizer::BpeTokenizer(Vocabulary ranks, Vocabulary specials, SplitPattern p
     special_lengths_.push_back(spelling.size());
   }
   std::ranges::sort(special_lengths_, std::greater<>());
-  special_lengths_.erase(std::ranges::unique(special_lengths_).begin(), special_lengths_.end());
+  special_lengths_.erase(std::unique(special_lengths_.begin(), special_lengths_.end()), special_lengths_.end());
 }
 
 Result<std::vector<int>> BpeTokenizer::encode(std::string_view text, SpecialSpelling spelling) const {
