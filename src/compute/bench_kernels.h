@@ -2,7 +2,9 @@
 //
 // Speeds of a shared or throttled machine drift by a factor of two, so each timing stands between two readings of the
 // yardsticks (best read bandwidth, most fused multiply-adds, each of the best instruction set, by as many threads) and
-// a ratio is the median over such sandwiches. Weights are larger than every cache and each byte is used once a pass.
+// a ratio is the median over such sandwiches. Time is processor time over the number of threads: on an idle machine
+// that is time by the clock (waiting threads spin), and beside busy neighbours it still says what the kernels do.
+// Weights are larger than every cache and each byte is used once a pass.
 #pragma once
 
 #include <cstdint>

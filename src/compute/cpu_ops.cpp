@@ -10,9 +10,10 @@ namespace sluice {
 
 namespace {
 
-constexpr double kWorthSharing = 4000;  // less is done by the calling thread alone
-constexpr double kLeastPart = 2000;     // a claimed chunk costs about 100
-constexpr double kMostPart = 50'000;    // so that a slow thread is waited for little
+constexpr double kWorthSharing = 4000;     // less is done by the calling thread alone
+constexpr double kLeastPart = 2000;        // a claimed chunk costs about 100
+constexpr double kMostPart = 100'000;      // so that a slow thread is waited for little
+constexpr double kNearBytes = 256 * 1024;  // of weights that a core keeps at hand
 constexpr double kBytesPerNanosecond = 10, kMacsPerNanosecond = 30;
 
 static_assert(static_cast<int>(FormatId::f32) == 0 && static_cast<int>(FormatId::bf16) == 1 &&
@@ -43,7 +44,7 @@ double row_cost(const WeightView& w, int rows) {
 }  // namespace
 
 std::uint64_t CpuOps::scratch_bytes(Limits limits, int threads) {
-  const std::uint64_t sums = limits.rows > kPanelRows ? static_cast<std::uint64_t>(threads) * kSumFloats : 0;
+  const std::uint64_t sums = limits.rows >= kTileFromRows ? static_cast<std::uint64_t>(threads) * kSumFloats : 0;
   return sizeof(float) * (packed_floats(limits) + sums);
 }
 
@@ -130,7 +131,12 @@ void CpuOps::flush() {
   for (Item& item : items_) {
     const int outs = item.product->w.shape.rows;
     const int wanted = static_cast<int>(std::min(part / row_cost(item.product->w, item.rows), 1e6));
-    item.outs_per_part = item.rows > kPanelRows ? kPartRows : std::clamp(wanted, 1, std::max(outs, 1));
+    const int streams = kernels_.streams[static_cast<std::size_t>(item.product->w.format)](item.rows);
+    // Several passes over a part: its weights stay in the second-level cache.
+    const double bytes = static_cast<double>(row_weight_bytes(item.product->w) + row_scale_bytes(item.product->w));
+    const int near = item.rows <= kernels_.panel_rows(item.rows) ? wanted : static_cast<int>(kNearBytes / bytes);
+    item.outs_per_part =
+        kernels_.panel_rows(item.rows) == kPanelRows ? kPartRows : (std::min(wanted, near) / streams | 1) * streams;
     item.parts_before = parts;
     parts += (outs + item.outs_per_part - 1) / item.outs_per_part;
   }
@@ -156,10 +162,10 @@ void CpuOps::pack() {
   constexpr double kNanosecondsPerNumber = 0.15;
   for (const Packed& packed : packed_) {
     const Rows x = packed.x;
-    const int panels = (x.rows + kPanelRows - 1) / kPanelRows;
-    run(panels, kNanosecondsPerNumber * kPanelRows * x.width, [&](int first, int last) {
-      for (int row = first * kPanelRows; row < std::min(last * kPanelRows, x.rows); row += kPanelRows)
-        kernels_.pack(x.row(row), x.stride, std::min(kPanelRows, x.rows - row), x.width,
+    const int panel = kernels_.panel_rows(x.rows), panels = (x.rows + panel - 1) / panel;
+    run(panels, kNanosecondsPerNumber * panel * x.width, [&](int first, int last) {
+      for (int row = first * panel; row < std::min(last * panel, x.rows); row += panel)
+        kernels_.pack(x.row(row), x.stride, std::min(panel, x.rows - row), x.width,
                       packed.panels + static_cast<std::uint64_t>(row) * padded(x.width));
     });
   }
@@ -181,7 +187,7 @@ void CpuOps::multiply(const Item& item, int part) const {
       .x_rows = item.rows,
       .y = y.row(item.first_row) + first,
       .y_stride = y.stride,
-      .sums = item.rows > kPanelRows ? sums() : nullptr,
+      .sums = kernels_.panel_rows(item.rows) == kPanelRows ? sums() : nullptr,
   });
 }
 

@@ -424,6 +424,7 @@ TEST(KernelTable, NamesAreFoundAndTheScalarSetIsAlwaysThere) {
   EXPECT_EQ(find_kernels("scalar"), &kScalarKernels);
   EXPECT_EQ(find_kernels("auto"), &best_kernels());
   EXPECT_EQ(find_kernels("mmx"), nullptr);
+  EXPECT_EQ(find_kernels(""), nullptr);
   for (const KernelTable* kernels : supported_kernels()) EXPECT_EQ(find_kernels(kernels->name), kernels);
 }
 

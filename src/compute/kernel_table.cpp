@@ -13,8 +13,10 @@ std::vector<const KernelTable*> detect() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&kAvx2Kernels);
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
+      __builtin_cpu_supports("avx512vl")) {
     found.push_back(&kAvx512Kernels);
+    if (__builtin_cpu_supports("avx512vbmi")) found.push_back(&kAvx512VbmiKernels);
+  }
   return found;
 }
 

@@ -7,6 +7,8 @@
 #include "compute/kernels/exact_constants.h"
 #include "compute/kernels/table.h"
 
+#define SLUICE_TEXT_OF(name) #name
+#define SLUICE_TEXT(name) SLUICE_TEXT_OF(name)
 #ifdef __clang__
 #define SLUICE_UNROLL _Pragma("clang loop unroll(enable)")
 #else
@@ -26,9 +28,11 @@
 namespace sluice {
 using namespace SLUICE_ISA;
 const KernelTable SLUICE_TABLE = {
-    kName,
+    SLUICE_TEXT(SLUICE_ISA),
+    panel_rows,
     pack,
     {matmul<F32>, matmul<Bf16>, matmul<Mxfp4>},  // FormatId: f32, bf16, mxfp4
+    {streams<F32>, streams<Bf16>, streams<Mxfp4>},
     {matmul_transposed<F32>, matmul_transposed<Bf16>, matmul_transposed<Mxfp4>},
     rms_norm,
     l2_norm,

@@ -10,18 +10,16 @@
 
 #include "compute/kernels/mxfp4_tables.h"
 
-namespace sluice::avx512 {
+namespace sluice::SLUICE_ISA {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
-
-constexpr const char* kName = "avx512";
 
 using f32x16 = __m512;
 using Piece = __m512;  // what a register holds
 constexpr int kPieceLanes = 16;
-constexpr int kTileOuts = 4;  // of a tile of kTileOuts x kPanelRows chains that fills the registers
+constexpr int kPassRows = 4;    // vectors that meet a few rows of weights in registers
+constexpr bool kTiles = false;  // passes are faster
+constexpr int kTileOuts = 1;    // of a tile of kTileOuts x kPanelRows chains
 
-// Rows of weights walked at once by `t` vectors: enough streams and chains, few enough registers.
-constexpr int streams(int t) { return t == 1 ? 8 : t == 2 ? 8 : 4; }
 constexpr int kStateColumns = 8;  // f32x16 of columns that a recurrence keeps in registers
 
 inline f32x16 zero() { return _mm512_setzero_ps(); }
@@ -65,7 +63,8 @@ inline Piece piece_load(const float* p) { return _mm512_load_ps(p); }
 inline void piece_store(float* p, Piece v) { _mm512_store_ps(p, v); }
 inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm512_fmadd_ps(a, b, c); }
 
-inline void prefetch(const void*) {}
+// Into the second-level cache: the first has no room for all streams.
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 inline void split(const float* p, f32x16& even, f32x16& odd) {
   const __m512 low = _mm512_loadu_ps(p), high = _mm512_loadu_ps(p + 16);
@@ -94,7 +93,8 @@ struct PlainLine {
 struct F32 {
   using Line = PlainLine<F32>;
   static constexpr int kBlockBytes = 128, kCellBytes = 4;
-  static constexpr bool kScaled = false;
+  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int streams(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
   }
@@ -103,7 +103,8 @@ struct F32 {
 struct Bf16 {
   using Line = PlainLine<Bf16>;
   static constexpr int kBlockBytes = 64, kCellBytes = 2;
-  static constexpr bool kScaled = false;
+  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int streams(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m512i pairs = _mm512_loadu_si512(w);
     even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
@@ -113,7 +114,8 @@ struct Bf16 {
 
 struct Mxfp4 {
   static constexpr int kBlockBytes = 16, kCellBytes = 0;
-  static constexpr bool kScaled = true;
+  static constexpr bool kScaled = true, kPairs = false;
+  static constexpr int streams(int t) { return t <= 2 ? 8 : 4; }  // rows walked at once by t vectors
   static void look_up(__m512i codes, const std::uint8_t* scale, int shift, f32x16& even, f32x16& odd) {
     const __m512 table = _mm512_load_ps(kMxfp4Tables.value[*scale]);  // the lookups heed four bits of a code
     even = _mm512_permutexvar_ps(shift == 0 ? codes : _mm512_srli_epi32(codes, static_cast<unsigned>(shift)), table);
@@ -126,9 +128,17 @@ struct Mxfp4 {
   struct Line {
     __m512i codes;
     static Line open(const std::uint8_t* w) {
+#ifdef __AVX512VBMI__
+      const __m512i bytes =
+          _mm512_set_epi8(63, 47, 31, 15, 62, 46, 30, 14, 61, 45, 29, 13, 60, 44, 28, 12, 59, 43, 27, 11, 58, 42, 26,
+                          10, 57, 41, 25, 9, 56, 40, 24, 8, 55, 39, 23, 7, 54, 38, 22, 6, 53, 37, 21, 5, 52, 36, 20, 4,
+                          51, 35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16, 0);
+      return {_mm512_permutexvar_epi8(bytes, _mm512_loadu_si512(w))};
+#else
       const __m512i by_lane = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
       const __m512i bytes = _mm512_broadcast_i32x4(_mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0));
       return {_mm512_shuffle_epi8(_mm512_permutexvar_epi32(by_lane, _mm512_loadu_si512(w)), bytes)};
+#endif
     }
     void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
       look_up(codes, scale, 8 * block, even, odd);
@@ -137,4 +147,4 @@ struct Mxfp4 {
 };
 
 }  // namespace
-}  // namespace sluice::avx512
+}  // namespace sluice::SLUICE_ISA

@@ -11,17 +11,16 @@
 namespace sluice::scalar {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
 
-constexpr const char* kName = "scalar";
-
 struct f32x16 {
   float lane[16];
 };
 using Piece = f32x16;  // the unit in which tiles keep their chains
 constexpr int kPieceLanes = 16;
+constexpr int kPassRows = 2;  // vectors that meet a few rows of weights in registers
+constexpr bool kTiles = false;
 constexpr int kTileOuts = 1;  // of a tile of kTileOuts x kPanelRows chains
 
-constexpr int streams(int) { return 1; }  // rows of weights walked at once by so many vectors
-constexpr int kStateColumns = 1;          // f32x16 of columns that a recurrence keeps at hand
+constexpr int kStateColumns = 1;  // f32x16 of columns that a recurrence keeps at hand
 
 template <class Value>
 inline f32x16 each(Value value) {
@@ -171,7 +170,8 @@ struct PlainLine {
 struct F32 {
   using Line = PlainLine<F32>;
   static constexpr int kBlockBytes = 128, kCellBytes = 4;
-  static constexpr bool kScaled = false;
+  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     float values[32];
     __builtin_memcpy(values, w, sizeof values);
@@ -182,7 +182,8 @@ struct F32 {
 struct Bf16 {
   using Line = PlainLine<Bf16>;
   static constexpr int kBlockBytes = 64, kCellBytes = 2;
-  static constexpr bool kScaled = false;
+  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     std::uint16_t words[32];
     __builtin_memcpy(words, w, sizeof words);
@@ -194,7 +195,8 @@ struct Bf16 {
 struct Mxfp4 {
   using Line = PlainLine<Mxfp4>;
   static constexpr int kBlockBytes = 16, kCellBytes = 0;
-  static constexpr bool kScaled = true;
+  static constexpr bool kScaled = true, kPairs = false;
+  static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const float* const table = kMxfp4Tables.value[*scale];
     even = each([=](int i) { return table[w[i] & 15]; });

@@ -1,17 +1,44 @@
 // Products of stored weights with vectors, on f32x16. Order of additions: docs/numerics.md, "Sums", 1 and 2.
 //
-// Up to kPanelRows vectors: weights are decoded in registers and used at once, several rows of W at a time, spread over
-// the part (a core waits for memory, so concurrent streams are worth more than anything else). More vectors: four rows
-// of W are decoded into a panel, which every panel of vectors then meets in register tiles, a chunk of columns at a
-// time; chains rest in `sums` between chunks. Every path is one chain a lane in rising column, so all give the same
-// bits.
+// Mostly in passes: a few vectors at a time meet all rows of the part, weights decoded in registers and used at once,
+// several rows of W together, spread over the part (a core waits for memory, so concurrent streams are worth more than
+// anything else). Where registers are few, many vectors go in tiles instead: four rows of W are decoded into a panel,
+// which every panel of vectors meets, a chunk of columns at a time; chains rest in `sums` between chunks. Every path is
+// one chain a lane in rising column, so all give the same bits.
 
 namespace sluice::SLUICE_ISA {
 namespace {
 
 constexpr int kChunkBlocks = 16;  // of columns: panels of a chunk fit the first-level cache
 constexpr int kPanelOuts = 4;
-constexpr int kPrefetchBytes = 1024;
+constexpr int kPrefetchBytes = 2048;
+
+// Rows that are decoded one by one.
+template <class F>
+struct SingleRows {
+  static constexpr int kRows = 1;
+  using Lanes = f32x16;
+  using Line = typename F::Line;
+  static Lanes zero() { return SLUICE_ISA::zero(); }
+  static Lanes vector(const float* x) { return load(x); }
+  static Lanes fma(Lanes a, Lanes b, Lanes c) { return SLUICE_ISA::fma(a, b, c); }
+  static Line open(const std::uint8_t* w, const std::uint8_t*) { return F::Line::open(w); }
+  static void decode(const Line& line, int block, const std::uint8_t* scale, const std::uint8_t*, Lanes& even,
+                     Lanes& odd) {
+    line.decode(block, scale, even, odd);
+  }
+  static Lanes join(const Lanes (&one)[1]) { return one[0]; }
+  static void fold(Lanes v, float (&out)[1]) { out[0] = SLUICE_ISA::fold(v); }
+};
+// How R rows of a format are decoded: one by one, or in pairs where an instruction set has a good way (F::Pairs).
+template <class F, int R, bool pairs = F::kPairs&& R % 2 == 0>
+struct RowGroup {
+  using Type = SingleRows<F>;
+};
+template <class F, int R>
+struct RowGroup<F, R, true> {
+  using Type = typename F::Pairs;
+};
 
 // Block `block` of a row, zeros after its last column. The last block of a row is copied: nothing after it is read.
 template <class F>
@@ -47,82 +74,100 @@ void pack(const float* x, std::int64_t x_stride, int rows, int cols, float* pack
 // compiler from giving each row a pointer after all, and from spilling them.
 template <int R>
 struct Streams {
-  static constexpr int kBases = (R + 2) / 3;
-  const std::uint8_t* base[kBases];
+  static_assert(R <= 12);
+  const std::uint8_t *base0, *base1, *base2, *base3;  // not an array: an array would live in memory
   std::int64_t apart;
 
   Streams(const std::uint8_t* rows, std::int64_t stride, int first, int rows_apart) : apart(rows_apart * stride) {
-    for (int i = 0; i < kBases; ++i) base[i] = rows + first * stride + 3 * i * apart;
+    base0 = rows + first * stride;
+    base1 = base0 + (R > 3 ? 3 * apart : 0);
+    base2 = base0 + (R > 6 ? 6 * apart : 0);
+    base3 = base0 + (R > 9 ? 9 * apart : 0);
     SLUICE_OPAQUE(apart);
   }
-  const std::uint8_t* at(int r) const { return base[r / 3] + r % 3 * apart; }
+  const std::uint8_t* at(int r) const {
+    return (r < 3 ? base0 : r < 6 ? base1 : r < 9 ? base2 : base3) + r % 3 * apart;
+  }
   void advance(int bytes) {
-    SLUICE_UNROLL
-    for (int i = 0; i < kBases; ++i) {
-      base[i] += bytes;
-      SLUICE_OPAQUE(base[i]);
-    }
+    move(base0, bytes);
+    if (R > 3) move(base1, bytes);
+    if (R > 6) move(base2, bytes);
+    if (R > 9) move(base3, bytes);
+  }
+  static void move(const std::uint8_t*& base, int bytes) {
+    base += bytes;
+    SLUICE_OPAQUE(base);
   }
 };
 
-// Adds one block of R rows, as decode(r, even, odd) gives them, times T vectors at x.
-template <int R, int T, class Decode>
-inline void add_block(const float* x, f32x16 (&sum)[R][T], Decode decode) {
-  f32x16 even[R], odd[R];
+// Adds one block of each group of rows, as decode(group, even, odd) gives them, times T vectors at x.
+template <class Group, int G, int T, class Decode>
+inline void add_block(const float* x, typename Group::Lanes (&sum)[G][T], Decode decode) {
   SLUICE_UNROLL
-  for (int r = 0; r < R; ++r) decode(r, even[r], odd[r]);
-  SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) {
-    const f32x16 x_even = load(x + t * kBlockCols), x_odd = load(x + t * kBlockCols + 16);
+  for (int g = 0; g < G; ++g) {
+    typename Group::Lanes even, odd;
+    decode(g, even, odd);
     SLUICE_UNROLL
-    for (int r = 0; r < R; ++r) sum[r][t] = fma(odd[r], x_odd, fma(even[r], x_even, sum[r][t]));
+    for (int t = 0; t < T; ++t) sum[g][t] = Group::fma(even, Group::vector(x + t * kBlockCols), sum[g][t]);
+    SLUICE_UNROLL
+    for (int t = 0; t < T; ++t) sum[g][t] = Group::fma(odd, Group::vector(x + t * kBlockCols + 16), sum[g][t]);
   }
 }
 
-// Rows first, first + apart, ... (R in all) of W by T vectors, all in registers.
-template <class F, int R, int T>
+// Rows first, first + apart, ... (R in all, Group::kRows of them decoded together) of W by T vectors, in registers.
+template <class F, class Group, int R, int T>
 inline void few_rows(const MatmulPart& part, int first, int apart) {
+  constexpr int kTogether = Group::kRows, kGroups = R / kTogether;
   constexpr int kBlocks = F::kBlockBytes < 64 ? 64 / F::kBlockBytes : 1;  // of a line
   Streams<R> w(part.weights, part.weight_stride, first, apart), scales(part.scales, part.scale_stride, first, apart);
   const float* x = part.x;
-  f32x16 sum[R][T];
+  typename Group::Lanes sum[kGroups][T];
   SLUICE_UNROLL
-  for (int r = 0; r < R; ++r) SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) sum[r][t] = zero();
+  for (int g = 0; g < kGroups; ++g) SLUICE_UNROLL
+  for (int t = 0; t < T; ++t) sum[g][t] = Group::zero();
   const int full = F::kCellBytes != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
   int block = 0;
   for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
-    typename F::Line line[R];
+    typename Group::Line line[kGroups];
     SLUICE_UNROLL
-    for (int r = 0; r < R; ++r) {
-      line[r] = F::Line::open(w.at(r));
+    for (int g = 0; g < kGroups; ++g) line[g] = Group::open(w.at(g * kTogether), w.at(g * kTogether + kTogether - 1));
+    SLUICE_UNROLL
+    for (int r = 0; r < R; ++r)
       for (int bytes = 0; bytes < kBlocks * F::kBlockBytes; bytes += 64) prefetch(w.at(r) + kPrefetchBytes + bytes);
-    }
     SLUICE_UNROLL
     for (int b = 0; b < kBlocks; ++b)
-      add_block(x + b * T * kBlockCols, sum,
-                [&](int r, f32x16& even, f32x16& odd) { line[r].decode(b, scales.at(r) + b, even, odd); });
+      add_block<Group>(x + b * T * kBlockCols, sum, [&](int g, auto& even, auto& odd) {
+        Group::decode(line[g], b, scales.at(g * kTogether) + b, scales.at(g * kTogether + kTogether - 1) + b, even,
+                      odd);
+      });
     w.advance(kBlocks * F::kBlockBytes);
     if (F::kScaled) scales.advance(kBlocks);
   }
-  for (; block < full; ++block, x += T * kBlockCols, w.advance(F::kBlockBytes), scales.advance(1))
-    add_block(x, sum, [&](int r, f32x16& even, f32x16& odd) { F::decode(w.at(r), scales.at(r), even, odd); });
-  if (full < blocks_of(part.cols))
-    add_block(x, sum, [&](int r, f32x16& even, f32x16& odd) {
-      decode_block<F>(w.at(r), scales.at(r), 0, part.cols - full * kBlockCols, even, odd);
+  for (; block < blocks_of(part.cols); ++block, x += T * kBlockCols, w.advance(F::kBlockBytes), scales.advance(1))
+    add_block<Group>(x, sum, [&](int g, auto& even, auto& odd) {
+      f32x16 evens[kTogether], odds[kTogether];
+      for (int i = 0; i < kTogether; ++i)
+        decode_block<F>(w.at(g * kTogether + i), scales.at(g * kTogether + i), 0, part.cols - block * kBlockCols,
+                        evens[i], odds[i]);
+      even = Group::join(evens);
+      odd = Group::join(odds);
     });
   SLUICE_UNROLL
-  for (int r = 0; r < R; ++r) SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) part.y[t * part.y_stride + first + r * apart] = fold(sum[r][t]);
+  for (int g = 0; g < kGroups; ++g) SLUICE_UNROLL
+  for (int t = 0; t < T; ++t) {
+    float folded[kTogether];
+    Group::fold(sum[g][t], folded);
+    for (int i = 0; i < kTogether; ++i) part.y[t * part.y_stride + first + (g * kTogether + i) * apart] = folded[i];
+  }
 }
 
 // All rows of the part from `row` on: R streams of neighbouring rows, then fewer. An odd length keeps streams whose
 // rows are a power of two of bytes apart from meeting in the same sets of the cache.
 template <class F, int T, int R>
 void few(const MatmulPart& part, int row) {
-  while (part.outs - row >= R) {
-    const int most = (part.outs - row) / R, length = R == 1 ? most : most - 1 + most % 2;
-    for (int i = 0; i < length; ++i) few_rows<F, R, T>(part, row + i, length);
+  for (int most; (most = (part.outs - row) / R) > 0;) {
+    const int length = R == 1 ? most : most - 1 + most % 2;
+    for (int i = 0; i < length; ++i) few_rows<F, typename RowGroup<F, R>::Type, R, T>(part, row + i, length);
     row += R * length;
   }
   if constexpr (R > 1) few<F, T, R / 2>(part, row);
@@ -160,10 +205,6 @@ void panel_times_panel(const float* w, const float* x, int blocks, bool begin, f
       tile<kTileOuts, T>(w + o * kBlockCols + lane, x + lane, blocks, begin, sums + o * 16 + lane);
 }
 
-constexpr decltype(&panel_times_panel<1>) kPanelTimes[kPanelRows] = {panel_times_panel<1>, panel_times_panel<2>,
-                                                                     panel_times_panel<3>, panel_times_panel<4>,
-                                                                     panel_times_panel<5>, panel_times_panel<6>};
-
 // Rows [out, out + kPanelOuts) of W, columns of blocks [first, last), decoded; rows past the end are zeros.
 template <class F>
 void decode_panel(const MatmulPart& part, int out, int first, int last, float* panel) {
@@ -182,6 +223,9 @@ void decode_panel(const MatmulPart& part, int out, int first, int last, float* p
 
 template <class F>
 void many(const MatmulPart& part) {
+  static constexpr decltype(&panel_times_panel<1>) kTimes[kPanelRows] = {panel_times_panel<1>, panel_times_panel<2>,
+                                                                         panel_times_panel<3>, panel_times_panel<4>,
+                                                                         panel_times_panel<5>, panel_times_panel<6>};
   alignas(64) float panel[kChunkBlocks * kPanelOuts * kBlockCols];
   const int blocks = blocks_of(part.cols);
   for (int first = 0; first < blocks; first += kChunkBlocks) {
@@ -192,7 +236,7 @@ void many(const MatmulPart& part) {
       for (int row = 0; row < part.x_rows; row += kPanelRows) {
         const int rows = part.x_rows - row < kPanelRows ? part.x_rows - row : kPanelRows;
         const float* const x = part.x + (static_cast<std::int64_t>(row) * blocks + first * rows) * kBlockCols;
-        kPanelTimes[rows - 1](panel, x, last - first, first == 0, sums + row * kPanelOuts * 16);
+        kTimes[rows - 1](panel, x, last - first, first == 0, sums + row * kPanelOuts * 16);
       }
     }
   }
@@ -203,24 +247,32 @@ void many(const MatmulPart& part) {
     }
 }
 
+// Vectors of a panel, when there are x_rows of them: as many as a pass in registers takes, unless tiles are better.
+constexpr bool in_tiles(int x_rows) { return kTiles && x_rows >= kTileFromRows; }
+int panel_rows(int x_rows) { return in_tiles(x_rows) ? kPanelRows : kPassRows; }
+
+template <class F>
+int streams(int x_rows) {
+  return in_tiles(x_rows) ? kPanelOuts : F::streams(x_rows < kPassRows ? x_rows : kPassRows);
+}
+
+// One pass over the part for each panel. The caller makes parts small enough to stay near for the next pass.
+template <class F, int T>
+void pass(const MatmulPart& all, int row, int rows) {
+  MatmulPart part = all;
+  part.x = all.x + static_cast<std::int64_t>(row) * blocks_of(all.cols) * kBlockCols;
+  part.y = all.y + row * all.y_stride;
+  if constexpr (T > 1)
+    if (rows < T) return pass<F, T - 1>(all, row, rows);
+  few<F, T, F::streams(T)>(part, 0);
+}
+
 template <class F>
 void matmul(const MatmulPart& part) {
-  switch (part.x_rows) {
-    case 1:
-      return few<F, 1, streams(1)>(part, 0);
-    case 2:
-      return few<F, 2, streams(2)>(part, 0);
-    case 3:
-      return few<F, 3, streams(3)>(part, 0);
-    case 4:
-      return few<F, 4, streams(4)>(part, 0);
-    case 5:
-      return few<F, 5, streams(5)>(part, 0);
-    case 6:
-      return few<F, 6, streams(6)>(part, 0);
-    default:
-      return many<F>(part);
-  }
+  if constexpr (kTiles)
+    if (in_tiles(part.x_rows)) return many<F>(part);
+  for (int row = 0; row < part.x_rows; row += kPassRows)
+    pass<F, kPassRows>(part, row, part.x_rows - row < kPassRows ? part.x_rows - row : kPassRows);
 }
 
 // Chains over the rows of W for B blocks of columns and T vectors.
@@ -254,14 +306,15 @@ inline void transposed_tile(const TransposedPart& part, int block, int row) {
 
 template <class F, int B>
 void transposed_blocks(const TransposedPart& part, int block) {
+  constexpr int T = kPassRows / 2;
   int row = 0;
-  for (; row + 2 <= part.x_rows; row += 2) transposed_tile<F, B, 2>(part, block, row);
+  for (; row + T <= part.x_rows; row += T) transposed_tile<F, B, T>(part, block, row);
   for (; row < part.x_rows; ++row) transposed_tile<F, B, 1>(part, block, row);
 }
 
 template <class F>
 void matmul_transposed(const TransposedPart& part) {
-  constexpr int kAtOnce = kTileOuts;
+  constexpr int kAtOnce = kPieceLanes / 4;
   int block = part.first_block;
   for (; block + kAtOnce <= part.last_block; block += kAtOnce) transposed_blocks<F, kAtOnce>(part, block);
   for (; block < part.last_block; ++block) transposed_blocks<F, 1>(part, block);

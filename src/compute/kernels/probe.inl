@@ -1,24 +1,31 @@
 // What this machine can do at most with this instruction set: reading memory, and multiplying in registers.
 //
-// The yardsticks of `bench kernels`. Reading is done the way that is fastest: sixteen streams, each asked for in
-// advance; a core waits for memory, and one stream alone reaches two thirds of it.
+// The yardsticks of `bench kernels`. How many streams read fastest differs between machines (4 or 16, for the two that
+// were tried), so the caller tries several.
 
 namespace sluice::SLUICE_ISA {
 namespace {
 
-constexpr int kProbeStreams = 16, kProbeLine = 64, kProbeChains = kPieceLanes == 8 ? 12 : 16;
+constexpr int kProbeChains = kPieceLanes == 8 ? 12 : 16;
 
-// Reads [from, from + bytes), bytes a multiple of kProbeStreams * kProbeLine; the result only keeps the reads alive.
-float read_probe(const std::uint8_t* from, std::int64_t bytes) {
-  const std::int64_t length = bytes / kProbeStreams;
+template <int Streams>
+float read_streams(const std::uint8_t* from, std::int64_t length) {
   f32x16 largest[4] = {zero(), zero(), zero(), zero()};
-  for (std::int64_t at = 0; at < length; at += kProbeLine) SLUICE_UNROLL
-  for (int stream = 0; stream < kProbeStreams; ++stream) {
+  for (std::int64_t at = 0; at < length; at += 64) SLUICE_UNROLL
+  for (int stream = 0; stream < Streams; ++stream) {
     const std::uint8_t* const line = from + stream * length + at;
     prefetch(line + 1024);
     largest[stream % 4] = max(load(reinterpret_cast<const float*>(line)), largest[stream % 4]);
   }
   return fold(max(max(largest[0], largest[1]), max(largest[2], largest[3])));
+}
+
+// Reads [from, from + bytes), bytes a multiple of 1024, in `streams` (4, 8, 16) stretches at once; the result only
+// keeps the reads alive.
+float read_probe(const std::uint8_t* from, std::int64_t bytes, int streams) {
+  return streams == 4   ? read_streams<4>(from, bytes / 4)
+         : streams == 8 ? read_streams<8>(from, bytes / 8)
+                        : read_streams<16>(from, bytes / 16);
 }
 
 float fma_probe(int steps) {

@@ -12,14 +12,15 @@ namespace sluice {
 constexpr int kKernelFormats = 3;                       // indexed by FormatId
 constexpr int kPanelRows = 6;                           // vectors of a packed panel
 constexpr int kBlockCols = 32;                          // columns of a block of the dot product
-constexpr int kPartRows = 32;                           // most output rows of a matmul part of more than one panel
+constexpr int kPartRows = 32;                           // most output rows of a matmul part in tiles
+constexpr int kTileFromRows = 16;                       // vectors from which on tiles may be used
 constexpr int kRowBlock = 96;                           // most vectors of a matmul part
 constexpr int kSumFloats = kPartRows * kRowBlock * 16;  // scratch of such a part
 constexpr int kMostHeads = 256;                         // of an attention part
 
 // y[t][out] = dot(row `out` of W, vector t), out in [0, outs). Pointers are to the first output row of the part.
-// x is packed: panels of kPanelRows vectors (the last may be smaller), each [blocks][vectors of the panel][32], the
-// even columns of a block before its odd ones, zeros after the last column.
+// x is packed: panels of panel_rows(x_rows) vectors (the last may be smaller), each [blocks][vectors of the panel][32],
+// the even columns of a block before its odd ones, zeros after the last column.
 struct MatmulPart {
   const std::uint8_t *weights, *scales;
   std::int64_t weight_stride, scale_stride;  // bytes of a row
@@ -28,7 +29,7 @@ struct MatmulPart {
   int x_rows;
   float* y;
   std::int64_t y_stride;
-  float* sums;  // [kSumFloats] if x_rows > kPanelRows, on 64 bytes
+  float* sums;  // [kSumFloats] on 64 bytes, if panels have kPanelRows vectors
 };
 
 // y[t][col] = chain over i of W[i][col] · x[t][i] for the columns of blocks [first_block, last_block).
@@ -68,10 +69,13 @@ struct ConvPart {  // channels [0, channels); rows of x and y are strided, taps 
 };
 
 struct KernelTable {
-  const char* name;  // as --isa spells it
-  // One panel of `rows` <= kPanelRows vectors into `packed`: see MatmulPart.
+  const char* name;               // as --isa spells it
+  int (*panel_rows)(int x_rows);  // kPanelRows means: in tiles
+  // One panel of `rows` vectors into `packed`: see MatmulPart.
   void (*pack)(const float* x, std::int64_t x_stride, int rows, int cols, float* packed);
   void (*matmul[kKernelFormats])(const MatmulPart& part);
+  // Rows of W that matmul walks at once: a part of an odd multiple of them wastes nothing.
+  int (*streams[kKernelFormats])(int x_rows);
   void (*matmul_transposed[kKernelFormats])(const TransposedPart& part);
   void (*rms_norm)(const float* x, const float* gain, int count, float eps, float* y);  // one run
   void (*l2_norm)(float* x, int count, float eps, float scale);                         // one run
@@ -89,7 +93,7 @@ struct KernelTable {
   void (*short_conv)(const ConvPart& part);
   void (*attention)(const AttentionPart& part);
   // Yardsticks: see probe.inl. fma_probe does `fma_probe_flops` operations a step.
-  float (*read_probe)(const std::uint8_t* from, std::int64_t bytes);
+  float (*read_probe)(const std::uint8_t* from, std::int64_t bytes, int streams);
   float (*fma_probe)(int steps);
   int fma_probe_flops;
 };
@@ -97,5 +101,6 @@ struct KernelTable {
 extern const KernelTable kScalarKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvx512Kernels;
+extern const KernelTable kAvx512VbmiKernels;
 
 }  // namespace sluice
