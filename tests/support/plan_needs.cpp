@@ -37,7 +37,7 @@ PlanNeeds k3_like_needs() {
   PlanNeeds needs;
   needs.baseline_bytes = 24 << 20;
   for (int layer = 0; layer < 93; ++layer)
-    for (std::uint64_t step : {528, 370, 23, 220}) needs.step_bytes.push_back(step * 1'000'000);
+    for (std::uint64_t step : {528u, 370u, 23u, 220u}) needs.step_bytes.push_back(step * 1'000'000);
   for (int slice = 0; slice < 5; ++slice) needs.step_bytes.push_back(470'000'000);
   needs.expert_slot_bytes = 17'551'360;
   needs.expert_layers = 92;
