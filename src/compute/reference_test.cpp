@@ -42,7 +42,8 @@ TEST(Reference, MatmulIsTheDotOfDecodedRows) {
   for (int t = 0; t < 3; ++t)
     for (int out = 0; out < 5; ++out) {
       double exact = 0;
-      for (int k = 0; k < 70; ++k) exact += static_cast<double>(w.rows.row(out)[k]) * static_cast<double>(x.rows.row(t)[k]);
+      for (int k = 0; k < 70; ++k)
+        exact += static_cast<double>(w.rows.row(out)[k]) * static_cast<double>(x.rows.row(t)[k]);
       EXPECT_NEAR(y.rows.row(t)[out], exact, 1e-5);
     }
 }
@@ -80,7 +81,8 @@ TEST(Reference, MatmulTransposed) {
   for (int t = 0; t < 2; ++t)
     for (int col = 0; col < 19; ++col) {
       double exact = 0;
-      for (int i = 0; i < 7; ++i) exact += static_cast<double>(w.rows.row(i)[col]) * static_cast<double>(x.rows.row(t)[i]);
+      for (int i = 0; i < 7; ++i)
+        exact += static_cast<double>(w.rows.row(i)[col]) * static_cast<double>(x.rows.row(t)[i]);
       EXPECT_NEAR(y.rows.row(t)[col], exact, 1e-5);
     }
 }
