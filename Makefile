@@ -1,14 +1,15 @@
 # The commands a person types. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); these targets install
 # the Debian packages that are missing, configure once, and call ninja and ctest.
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-slow format tidy clean packages
+.PHONY: build demo test test-slow mutants format tidy clean packages
 
 JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
-# The floors where threads meet: their tests run under the thread sanitizer.
-TSAN_FLOORS = base io
-# What runs under the address and undefined-behaviour sanitizers: the unit tests of the floors that handle raw bytes.
-ASAN_FLOORS = base formats io compute checkpoint residency state moe text generate
+# Where threads meet: these tests run under the thread sanitizer, and the program over its threads.
+TSAN_FLOORS = base io residency
+# What runs under the address and undefined-behaviour sanitizers: the unit tests of every floor that touches raw bytes,
+# and the goldens, which run a whole model.
+ASAN_FLOORS = base formats io compute checkpoint residency state moe text models generate
 # For example -DCMAKE_CXX_COMPILER_LAUNCHER=ccache.
 CONFIGURE_FLAGS ?=
 # $(call configured,PRESET,FOLDER): ninja repeats the configuration itself when a CMake file changed.
@@ -36,11 +37,18 @@ test-slow: packages
 	@ninja -C build -j $(JOBS)
 	@$(CTEST) --test-dir build -L 'slow|structure' --timeout 1500
 	@$(call configured,asan,build-asan)
-	@ninja -C build-asan -j $(JOBS) $(ASAN_FLOORS:%=%_test)
+	@ninja -C build-asan -j $(JOBS) $(ASAN_FLOORS:%=%_test) golden_tests
 	@set -e; for floor in $(ASAN_FLOORS); do build-asan/src/$${floor}_test --gtest_brief=1; done
+	@build-asan/tests/golden_tests --gtest_brief=1
 	@$(call configured,tsan,build-tsan)
-	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test)
+	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test) laws_tests e2e_tests sluice
 	@set -e; for floor in $(TSAN_FLOORS); do build-tsan/src/$${floor}_test --gtest_brief=1; done
+	@build-tsan/tests/laws_tests --gtest_brief=1 --gtest_filter='*ExpertLaw*:ExpertStoreLaw.*:TrunkLaw.*:RowLaw.*'
+	@build-tsan/tests/e2e_tests --gtest_brief=1 --gtest_filter='Determinism.OverThreads'
+
+## mutants: plant every known mistake into a copy of the sources and see the goldens catch it (minutes)
+mutants: packages
+	@tests/mutations/run.sh build-mutants
 
 ## format: rewrite the sources as clang-format 14 says
 format:
@@ -55,7 +63,7 @@ tidy: packages
 
 ## clean: remove the build folders
 clean:
-	@rm -rf build build-debug build-asan build-tsan build-clang
+	@rm -rf build build-debug build-asan build-tsan build-clang build-mutants
 
 packages:
 	@scripts/packages.sh build

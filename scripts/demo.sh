@@ -19,7 +19,6 @@ if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); fi
 say() { printf '\n%s$ %s%s\n' "$bold" "$*" "$plain"; }
 generate() {
   say build/sluice run $model --memory $budget --max-tokens "$2" --prompt "\"$1\""
-  printf '%s' "$1"
   build/sluice run $model --memory $budget --max-tokens "$2" --prompt "$1"
 }
 

@@ -19,7 +19,9 @@ class Shown : public TokenOutput {
 
   void finish() override {
     if (!stops_.met()) show(stops_.finish());
-    if (shown_ && !text_.empty() && text_.back() != '\n') std::fputc('\n', stdout);
+    if (!shown_ || text_.empty() || text_.back() == '\n') return;
+    std::fputc('\n', stdout);
+    std::fflush(stdout);  // before the report, where both outputs are one
   }
 
  protected:
