@@ -194,7 +194,7 @@ TEST_F(SafetensorsDirTest, BindsACheckpointInDisorder) {
     const std::string a(left.name.rbegin(), left.name.rend()), b(right.name.rbegin(), right.name.rend());
     return a < b;
   });
-  for (std::size_t place : {2, 5, 9, 12})
+  for (std::size_t place : {2u, 5u, 9u, 12u})
     all.insert(all.begin() + static_cast<std::ptrdiff_t>(place),
                {"eyes." + std::to_string(place), "U8", {9001}, hand_bytes(9001, 9)});
   write_hand_shard(dir_ / "all.safetensors", all);

@@ -92,7 +92,7 @@ TEST_F(VerifyTest, FindsADamagedElementWhereverItLies) {
   std::vector<std::size_t> elements;
   for (std::size_t element = 0; element < 4000; element += 131) elements.push_back(element);
   for (std::size_t border = 4096; border < begin + 16000; border += 4096)
-    for (std::size_t near : {1, 0}) elements.push_back((border - begin) / 4 - near);
+    for (std::size_t near : {1u, 0u}) elements.push_back((border - begin) / 4 - near);
   for (const std::size_t element : elements) {
     const std::string before = first_[1].data;
     put<std::uint32_t>(first_[1], element, 0xff800001);

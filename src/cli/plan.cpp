@@ -39,7 +39,7 @@ Result<std::vector<Rung>> climb(const Survey& found, const MemoryPlan& plan, con
     if (preset.budget_bytes > least && preset.budget_bytes < most) add(preset.budget_bytes, preset.name);
   if (budgets.size() < kFewestRungs) {
     budgets.clear();
-    for (const std::uint64_t eighths : {1, 2, 4, 6}) add(least + (most - least) / 8 * eighths, "");
+    for (const std::uint64_t eighths : {1u, 2u, 4u, 6u}) add(least + (most - least) / 8 * eighths, "");
   }
   add(least, "minimum");
   add(most, "resident");

@@ -83,7 +83,7 @@ TEST(Plan, EveryBudgetIsWorkableAndALargerOneNeverReadsMore) {
 
 TEST(Plan, UsesTheBudgetAndPinsTheTrunkFirst) {
   const PlanNeeds needs = test::k3_like_needs();
-  for (std::uint64_t gib : {3, 8, 32, 96, 128, 224, 700}) {
+  for (std::uint64_t gib : {3u, 8u, 32u, 96u, 128u, 224u, 700u}) {
     const auto plan = make_plan(needs, gib << 30);
     ASSERT_TRUE(plan.has_value());
     EXPECT_GE(static_cast<double>(plan->planned_bytes), 0.93 * static_cast<double>(plan->budget_bytes)) << gib;

@@ -43,14 +43,14 @@ int walk(std::uint64_t ring, std::uint64_t largest, std::uint64_t seed) {
 TEST(RingSpace, RunsNeverOverlapAndTheNextOneFits) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
-    for (std::uint64_t ring : {200, 230, 299, 300, 301, 550, 1000}) EXPECT_EQ(walk(ring, 100, seed), 0) << ring;
-    for (std::uint64_t ring : {100, 101, 150, 199}) EXPECT_LT(walk(ring, 100, seed), 1000) << ring;
+    for (std::uint64_t ring : {200u, 230u, 299u, 300u, 301u, 550u, 1000u}) EXPECT_EQ(walk(ring, 100, seed), 0) << ring;
+    for (std::uint64_t ring : {100u, 101u, 150u, 199u}) EXPECT_LT(walk(ring, 100, seed), 1000) << ring;
   }
 }
 
 TEST(RingSpace, ARingOfExactlyOneRunHoldsIt) {
   RingSpace space(100, 100);
-  for (std::uint64_t bytes : {100, 1, 100, 57}) {
+  for (std::uint64_t bytes : {100u, 1u, 100u, 57u}) {
     const auto offset = space.take(bytes);
     ASSERT_TRUE(offset.has_value());
     space.give_back(*offset);

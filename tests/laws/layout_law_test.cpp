@@ -150,7 +150,7 @@ TEST_P(LayoutLaw, BlocksAreTheTensorsAndNothingIsLeftOver) {
   covered_[census_.embedding.name] += plain_.at(census_.embedding.name).bytes;  // see the next test
   for (const auto& [name, tensor] : plain_) {
     const bool ignored = std::any_of(census_.ignored.begin(), census_.ignored.end(),
-                                     [&](const std::string& prefix) { return name.starts_with(prefix); });
+                                     [&, &name = name](const std::string& prefix) { return name.starts_with(prefix); });
     EXPECT_EQ(covered_[name], ignored ? 0 : tensor.bytes) << name;
   }
 }

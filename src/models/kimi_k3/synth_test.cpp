@@ -134,7 +134,7 @@ TEST(KimiK3Synth, IsWhatTheCensusWants) {
     want(wanted.embedding);
     for (const auto& [name, shape] : left)
       EXPECT_TRUE(std::any_of(wanted.ignored.begin(), wanted.ignored.end(),
-                              [&](const std::string& prefix) { return name.starts_with(prefix); }))
+                              [&, &name = name](const std::string& prefix) { return name.starts_with(prefix); }))
           << name << " is not wanted";
   }
 }
