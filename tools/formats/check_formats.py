@@ -67,7 +67,8 @@ def check_tiktoken():
 
 
 def check_names_of_the_release():
-    assert safetensors_writer.shard_name(1, 96) == "model-00001-of-000096.safetensors"
+    assert safetensors_writer.shard_name(1, 96, 6) == "model-00001-of-000096.safetensors"
+    assert safetensors_writer.shard_name(141, 141) == "model-00141-of-00141.safetensors"
 
 
 def check_checkpoint_round_trip():

@@ -162,7 +162,7 @@ def write_checkpoint(directory, config, tensors, vocabulary, with_vision=True):
         rounded |= values
     if with_vision:
         shards.append(vision_tensors(config))
-    safetensors_writer.write_checkpoint_shards(directory, shards)
+    safetensors_writer.write_checkpoint_shards(directory, shards, digits=6)
     write_json(os.path.join(directory, "config.json"), full_config(config))
     write_json(os.path.join(directory, "generation_config.json"),
                {"max_length": config["max_position_embeddings"], "eos_token_id": config["eos_token_id"]})

@@ -1,8 +1,8 @@
-"""Writes safetensors shards byte for byte in the layout of the Kimi K3 release (spec 2.1, 9.4).
+"""Writes safetensors shards as the releases have them (of Kimi K3 byte for byte: spec 2.1, 9.4).
 
-A tensor is `(dtype tag, array)`: the tag is the one of the file ("F32", "BF16", "U8"), the array holds the *stored*
-words (float32, uint16, uint8), so that nothing is converted here. Inside a shard tensors stand by dtype, F32 then BF16
-then U8, and by name, bytewise, inside each dtype. The header is JSON without spaces, padded with spaces to a multiple
+A tensor is `(dtype tag, array)`: the tag is the one of the file ("F32", "BF16", "F8_E4M3", "U8"), the array holds the
+*stored* words (float32, uint16, uint8), so that nothing is converted here. Inside a shard tensors stand by dtype, F32
+then BF16 then the bytes, and by name, bytewise, inside each dtype. The header is JSON without spaces, padded with spaces to a multiple
 of 8; there is no `__metadata__`.
 """
 
@@ -12,7 +12,8 @@ import os
 import numpy as np
 
 # Tag -> (rank in the file, type of a stored word). Little-endian whatever the machine.
-STORAGE = {"F32": (0, np.dtype("<f4")), "BF16": (1, np.dtype("<u2")), "U8": (2, np.dtype("u1"))}
+STORAGE = {"F32": (0, np.dtype("<f4")), "BF16": (1, np.dtype("<u2")), "F8_E4M3": (2, np.dtype("u1")),
+           "U8": (2, np.dtype("u1"))}
 
 
 def ordered_names(tensors):
@@ -41,17 +42,17 @@ def write_shard(path, tensors, names=None):
             out.write(blob)
 
 
-def shard_name(number, total):
-    """Five digits, then six: `model-00001-of-000096.safetensors`. `number` counts from one."""
-    return f"model-{number:05d}-of-{total:06d}.safetensors"
+def shard_name(number, total, digits=5):
+    """`model-00001-of-00141.safetensors`; `number` counts from one. Kimi K3 has six digits in the total."""
+    return f"model-{number:05d}-of-{total:0{digits}d}.safetensors"
 
 
-def write_checkpoint_shards(directory, shards):
+def write_checkpoint_shards(directory, shards, digits=5):
     """Writes a list of `{name: (tag, words)}`, one file each, and `model.safetensors.index.json`."""
     os.makedirs(directory, exist_ok=True)
     weight_map, total_size = {}, 0
     for number, tensors in enumerate(shards, start=1):
-        file = shard_name(number, len(shards))
+        file = shard_name(number, len(shards), digits)
         write_shard(os.path.join(directory, file), tensors)
         weight_map.update({name: file for name in tensors})
         total_size += sum(words.nbytes for _, words in tensors.values())

@@ -99,14 +99,19 @@ def _merge_in_word(word, number, pair, new, counts, where):
         where[fresh].add(number)
 
 
-def trivial_vocabulary(ranks=512):
-    """The vocabulary of the tiny checkpoints: 256 bytes and `ranks - 256` merges learned from TRIVIAL_TEXT."""
+def trivial_merges(ranks=512):
+    """The `ranks - 256` merges of the tiny checkpoints, learned from TRIVIAL_TEXT."""
     pieces = collections.Counter()
     for line in TRIVIAL_TEXT.splitlines():
         for number, word in enumerate(line.split(" ")):
             pieces[(" " if number else "").encode() + word.encode()] += 1
     pieces.pop(b"", None)
-    return extend_by_merges(byte_vocabulary(), train_merges(pieces, ranks - 256))
+    return train_merges(pieces, ranks - 256)
+
+
+def trivial_vocabulary(ranks=512):
+    """The vocabulary of the tiny checkpoints: 256 bytes, and the tokens that the merges make."""
+    return extend_by_merges(byte_vocabulary(), trivial_merges(ranks))
 
 
 def encode_piece(vocabulary, piece):

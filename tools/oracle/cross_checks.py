@@ -10,8 +10,8 @@ import numpy as np
 import torch
 
 import kimi_k3
-import make_goldens
-import tiny_models
+import golden_kimi_k3
+import tiny_kimi_k3 as tiny_models
 
 SAME = 1e-9  # relative, after thirteen layers that amplify 1e-16
 
@@ -170,7 +170,7 @@ def check_router():
 
 def main():
     for name, config in tiny_models.CONFIGS.items():
-        tensors = tiny_models.initial_tensors(config, make_goldens.SEEDS[name])
+        tensors = tiny_models.initial_tensors(config, golden_kimi_k3.SEEDS[name])
         ids = np.random.RandomState(3).randint(0, config["vocab_size"], 40).tolist()
         check_forms(config, tensors, ids)
         check_splits(config, tensors, ids[:24])

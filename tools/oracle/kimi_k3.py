@@ -8,37 +8,13 @@ Shapes: T tokens of a chunk, `width` the hidden size, H heads, d channels of a h
 Each step is a method of its own, so that `mutations.py` can replace one and show that the goldens notice.
 """
 
-import os
-import sys
+from plain_torch import Trace, rms_norm, torch
 
-# One code path on every x86-64 machine, so that goldens made elsewhere are the same to the last bit. Before the import.
-os.environ["ATEN_CPU_CAPABILITY"] = "default"
-os.environ["OPENBLAS_CORETYPE"] = "Prescott"
-
-import torch  # noqa: E402
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "formats"))
-import kimi_k3_layout as layout  # noqa: E402  (the path above is what makes it importable)
+import kimi_k3_layout as layout
 
 L2_EPS = 1e-6  # 3.3 step 3: added to the sum of squares
 ROUTER_EPS = 1e-20  # 3.7
 DEFAULT_MLA_NORM_EPS = 1e-6  # 3.0: the release's class default, which its two latent norms keep
-
-torch.set_num_threads(1)
-
-
-class Trace:
-    """Collects intermediate values, by name and layer, over the chunks of one sequence."""
-
-    def __init__(self):
-        self.parts = {}
-
-    def record(self, name, layer, values):
-        """`values` [T, …]."""
-        self.parts.setdefault((name, layer), []).append(values)
-
-    def get(self, name, layer):
-        return torch.cat(self.parts[name, layer])
 
 
 class State:
@@ -65,6 +41,9 @@ class KimiK3:
         self.eps = config["rms_norm_eps"]
         self.mla_norm_eps = config.get("mla_norm_eps", DEFAULT_MLA_NORM_EPS)
         self.weights = {name: torch.tensor(values, dtype=dtype) for name, values in tensors.items()}
+
+    def new_state(self):
+        return State(self)
 
     def zeros(self, *shape):
         return torch.zeros(*shape, dtype=self.dtype)
@@ -122,8 +101,7 @@ class KimiK3:
     # ------------------------------------------------------------------------------------------- 3.0 norm, 3.2 AttnRes
 
     def rms_norm(self, x, weight, eps=None):
-        mean_square = x.pow(2).mean(-1, keepdim=True)
-        return x * (mean_square + (self.eps if eps is None else eps)).rsqrt() * weight
+        return rms_norm(x, weight, self.eps if eps is None else eps)
 
     def layer_attn_res(self, which, layer, sources, trace):
         out, weights = self.attn_res(sources, self.w(layer, f"{which}_res_norm.weight"),
@@ -316,16 +294,3 @@ class KimiK3:
     def shared_experts(self, layer, x):
         prefix = "block_sparse_moe.shared_experts."
         return self.gated_mlp(x, *(self.w(layer, f"{prefix}{name}_proj.weight") for name in ("gate", "up", "down")))
-
-
-def greedy(model, prompt, count, trace=None):
-    """The prompt in one chunk, then `count` tokens one by one; -> (ids, logits at all positions, state).
-
-    Every greedy id but none after the last is fed, so there are len(prompt) + count positions. No id ends the run.
-    """
-    state = State(model)
-    logits, ids = [model.forward(prompt, state, trace)], []
-    for _ in range(count):
-        ids.append(int(logits[-1][-1].argmax()))
-        logits.append(model.forward(ids[-1:], state, trace))
-    return ids, torch.cat(logits), state

@@ -1,6 +1,6 @@
 """Checks the oracle against the published golden vector of Kimi K3 (spec 9.7): weights from a hash, printed results.
 
-    python3 tools/oracle/golden_vector.py        reads tests/golden/kimi_k3/spec_vector.json
+    python3 tools/oracle/golden_vector_kimi_k3.py        reads tests/golden/kimi_k3/spec_vector.json
 
 The file was computed from the same formulas by other code (twice, and compared with a C engine). Everything in it is
 compared to its printed precision: six decimals.
@@ -11,6 +11,8 @@ import os
 
 import numpy as np
 
+from hash_weights import Comparison, fnv1a64, hash_words
+import plain_torch
 import kimi_k3
 from kimi_k3 import layout
 import kimi_k3_checkpoint
@@ -34,21 +36,6 @@ RULES = [
     (".gate.weight", "M", -3), (".e_score_correction_bias", "F", -2), ("_packed", "P", None),
     (".w1.weight_scale", "S", 124), (".w2.weight_scale", "S", 121), (".w3.weight_scale", "S", 126),
 ]
-
-
-def fnv1a64(data):
-    h = 0xCBF29CE484222325
-    for byte in data:
-        h = (h ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return h
-
-
-def hash_words(name, count):
-    """z of every flat index: 64-bit wrap-around."""
-    z = np.uint64(fnv1a64(name.encode())) + np.arange(count, dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 def generate(name, shape, config):
@@ -102,32 +89,16 @@ def check_generator(golden, stored):
     assert f"{total:016x}" == golden["sum_of_fnv1a64_of_stored_bytes_over_all_tensors"]
 
 
-class Comparison:
-    """Compares with what is printed and remembers the largest difference."""
-
-    def __init__(self):
-        self.worst, self.count = 0.0, 0
-
-    def close(self, what, ours, printed, tolerance=PRINTED):
-        difference = np.abs(np.asarray(ours, dtype=np.float64) - np.asarray(printed, dtype=np.float64))
-        assert difference.max() <= tolerance, f"{what}: differs by {difference.max():.2e}"
-        self.worst, self.count = max(self.worst, difference.max()), self.count + difference.size
-
-    def equal(self, what, ours, printed):
-        assert ours == printed, f"{what}: {ours} instead of {printed}"
-        self.count += len(ours)
-
-
 def check_run(golden, expected, model):
     """One ε convention: the run of 24 prompt ids and 15 greedy ids."""
-    compare, trace = Comparison(), kimi_k3.Trace()
+    compare, trace = Comparison(PRINTED), kimi_k3.Trace()
     layers = model.config["num_hidden_layers"]
-    greedy, logits, state = kimi_k3.greedy(model, golden["prompt_ids"], 15, trace)
+    greedy, logits, state = plain_torch.greedy(model, golden["prompt_ids"], 15, trace)
     greedy.append(int(logits[-1].argmax()))
     compare.equal("greedy ids", greedy, expected["greedy_ids"])
     compare.equal("argmax", logits.argmax(-1).tolist(), expected["argmax"])
     top2 = logits.topk(2).values
-    Comparison().close("top2 margin", top2[:, 0] - top2[:, 1], expected["top2_margin"], 0.6e-4)  # four decimals
+    Comparison(PRINTED).close("top2 margin", top2[:, 0] - top2[:, 1], expected["top2_margin"], 0.6e-4)  # four decimals
     for position, printed in expected["logits"].items():
         compare.close(f"logits at {position}", logits[int(position)], printed)
     for position, by_layer in expected["router"].items():
@@ -177,5 +148,4 @@ def main(path):
 
 
 if __name__ == "__main__":
-    np.seterr(over="ignore")
     main(VECTOR)
