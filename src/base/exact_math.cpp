@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 
 namespace sluice {
@@ -56,6 +57,35 @@ double exact_log(double x) {
   for (int odd = 23; odd >= 3; odd -= 2) series = series * square + 2.0 / odd;
   const double rest = s * (half + series * square);
   return n * kLn2High - ((half - (rest + n * kLn2Low)) - f);
+}
+
+// x = n pi/2 + r with |r| <= pi/4 and little more; Taylor series of r, whose first dropped terms are below 2^-60.
+// pi/2 comes in four parts, the first three of so few digits that their products with n are exact.
+SineCosine exact_sine_cosine(double x) {
+  constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
+  constexpr double kHalfPi[] = {0x1.921fb4p+0, 0x1.4442dp-24, 0x1.846988p-48, 0x1.8cc51701b839ap-72};
+  constexpr double kRound = 0x1.8p52;
+  const double n = (x * kTwoOverPi + kRound) - kRound;
+  double r = x;
+  for (const double part : kHalfPi) r -= n * part;
+  const double z = r * r;
+  double sine = 1.0 / 355687428096000, cosine = 1.0 / 6402373705728000;  // 1 / 17!, 1 / 18!
+  for (const double factorial : {1307674368000.0, 6227020800.0, 39916800.0, 362880.0, 5040.0, 120.0, 6.0})
+    sine = 1.0 / factorial - sine * z;
+  for (const double factorial : {20922789888000.0, 87178291200.0, 479001600.0, 3628800.0, 40320.0, 720.0, 24.0})
+    cosine = 1.0 / factorial - cosine * z;
+  sine = r - (r * z) * sine;
+  cosine = 1.0 - (0.5 * z - (z * z) * cosine);
+  switch (static_cast<std::int64_t>(n) & 3) {
+    case 0:
+      return {sine, cosine};
+    case 1:
+      return {cosine, -sine};
+    case 2:
+      return {-sine, -cosine};
+    default:
+      return {-cosine, sine};
+  }
 }
 
 }  // namespace sluice

@@ -50,11 +50,24 @@ TEST(ExactMath, ExpOfVerySmallResultsLosesOnlyTheirOwnDigits) {
   }
 }
 
+TEST(ExactMath, SineAndCosineAreNearTheCLibraryUpToAMillionRadians) {
+  for (int step = -200'000; step <= 800'000; ++step) {
+    const double x = step < 0 ? step * 1e-5 : step * 1.37 + 1e-6 * (step % 97);
+    const auto [sine, cosine] = exact_sine_cosine(x);
+    ASSERT_LE(std::fabs(sine - std::sin(x)), 0x1p-52) << x;
+    ASSERT_LE(std::fabs(cosine - std::cos(x)), 0x1p-52) << x;
+  }
+  EXPECT_EQ(exact_sine_cosine(0).sine, 0);
+  EXPECT_EQ(exact_sine_cosine(0).cosine, 1);
+}
+
 TEST(ExactMath, ResultsHaveTheseBitsEverywhere) {
   EXPECT_EQ(exact_log(2), 0x1.62e42fefa39efp-1);
   EXPECT_EQ(exact_log(0.1), -0x1.26bb1bbb55515p+1);
   EXPECT_EQ(exact_exp(1), 0x1.5bf0a8b14576ap+1);
   EXPECT_EQ(exact_exp(-0.5), 0x1.368b2fc6f960ap-1);
+  EXPECT_EQ(exact_sine_cosine(1).sine, 0x1.aed548f090ceep-1);
+  EXPECT_EQ(exact_sine_cosine(100).cosine, 0x1.b981dbf665fep-1);
 }
 
 TEST(CounterRandom, DependsOnEachArgumentAndIsEven) {

@@ -274,6 +274,36 @@ void CpuOps::situ(Rows gate, Rows up, float b1, float b2, Rows y) {
   });
 }
 
+void CpuOps::swiglu(Rows gate, Rows up, Rows y) {
+  along_rows(y.rows, y.width, 1, [&](int row, int first, int count) {
+    kernels_.swiglu(gate.row(row) + first, up.row(row) + first, count, y.row(row) + first);
+  });
+}
+
+void CpuOps::clamp(Rows x, float limit) {
+  along_rows(x.rows, x.width, 0.1,
+             [&](int row, int first, int count) { kernels_.clamp(x.row(row) + first, count, limit); });
+}
+
+void CpuOps::softmax(Rows x) {
+  run(x.rows, 1.0 * x.width, [&](int first, int last) {
+    for (int row = first; row < last; ++row) kernels_.softmax(x.row(row), x.width);
+  });
+}
+
+void CpuOps::rope(const Rope& rope) {
+  const int heads = rope.x.width / rope.head_width, pairs = rope.cos.width;
+  SLUICE_DCHECK(rope.x.width % rope.head_width == 0 && rope.first + 2 * pairs <= rope.head_width);
+  run(rope.x.rows * heads, 0.3 * pairs, [&](int first, int last) {
+    for (int task = first; task < last; ++task) {
+      const int row = task / heads;
+      float* const turned = rope.x.row(row) + task % heads * rope.head_width + rope.first;
+      kernels_.rope(turned, rope.layout == RopeLayout::half_split ? turned + pairs : nullptr, rope.cos.row(row),
+                    rope.sin.row(row), pairs);
+    }
+  });
+}
+
 void CpuOps::weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) {
   along_rows(y.rows, y.width, 0.1 * per_row, [&](int row, int first, int count) {
     kernels_.weighted_sum(outputs.row(row * per_row) + first, outputs.stride, weights.data() + row * per_row, per_row,
@@ -360,28 +390,47 @@ void CpuOps::kda_recurrence(const KdaStep& step) {
   });
 }
 
-void CpuOps::latent_attention(const LatentAttention& attention) {
-  // Heads share every key that is fetched, so a part has as many of them as leaves work for all threads.
-  const int rows = attention.query.rows, heads = attention.heads, width = attention.latent + attention.rope;
-  const int cuts = (4 * pool_.threads() + rows - 1) / std::max(rows, 1);
-  const int per_part = std::clamp((heads + cuts - 1) / cuts, std::min(4, heads), kMostHeads);
-  const int groups = (heads + per_part - 1) / per_part;
-  const double macs = static_cast<double>(attention.first_position + rows) * per_part * (width + attention.latent);
-  run(rows * groups, macs / kMacsPerNanosecond, [&](int first, int last) {
+// Heads that share keys read each of them once, so a part has as many of them as leave work for all threads.
+void CpuOps::attend(const AttentionShape& shape) {
+  const int units = std::max(shape.query.rows * shape.groups, 1);
+  const int wanted = (4 * pool_.threads() + units - 1) / units;
+  const int per_part = std::clamp((shape.sharing + wanted - 1) / wanted, std::min(4, shape.sharing), kMostHeads);
+  const int cuts = (shape.sharing + per_part - 1) / per_part, parts = shape.groups * cuts;
+  const double macs =
+      static_cast<double>(shape.first_position + shape.query.rows) * per_part * (shape.width + shape.value_width);
+  run(shape.query.rows * parts, macs / kMacsPerNanosecond, [&](int first, int last) {
     for (int task = first; task < last; ++task) {
-      const int row = task / groups, head = task % groups * per_part;
+      const int row = task / parts, group = task % parts / cuts, within = task % cuts * per_part;
+      const std::int64_t head = std::int64_t{group} * shape.sharing + within;
       kernels_.attention({
-          .query = attention.query.row(row) + static_cast<std::int64_t>(head) * width,
-          .pages = attention.pages.data(),
-          .positions = attention.first_position + row + 1,
-          .heads = std::min(per_part, heads - head),
-          .latent = attention.latent,
-          .width = width,
-          .scale = attention.scale,
-          .out = attention.out.row(row) + static_cast<std::int64_t>(head) * attention.latent,
+          .query = shape.query.row(row) + head * shape.width,
+          .pages = shape.pages.data(),
+          .row = shape.row,
+          .key = std::int64_t{group} * shape.width,
+          .value = shape.values + std::int64_t{group} * shape.value_width,
+          .positions = shape.first_position + row + 1,
+          .heads = std::min(per_part, shape.sharing - within),
+          .width = shape.width,
+          .value_width = shape.value_width,
+          .scale = shape.scale,
+          .out = shape.out.row(row) + head * shape.value_width,
       });
     }
   });
+}
+
+void CpuOps::latent_attention(const LatentAttention& attention) {
+  const int width = attention.latent + attention.rope;
+  attend({attention.query, attention.pages, attention.first_position, 1, attention.heads, width, attention.latent,
+          width, 0, attention.scale, attention.out});
+}
+
+void CpuOps::head_attention(const HeadAttention& attention) {
+  SLUICE_DCHECK(attention.heads % attention.kv_heads == 0);
+  const int kv_width = attention.kv_heads * attention.dim;
+  attend({attention.query, attention.pages, attention.first_position, attention.kv_heads,
+          attention.heads / attention.kv_heads, attention.dim, attention.dim, 2 * kv_width, kv_width, attention.scale,
+          attention.out});
 }
 
 }  // namespace sluice

@@ -34,6 +34,10 @@ class CpuOps final : public Ops {
   void sigmoid(Rows x, Rows y) override;
   void gate_sigmoid(Rows gate, Rows y) override;
   void situ(Rows gate, Rows up, float b1, float b2, Rows y) override;
+  void swiglu(Rows gate, Rows up, Rows y) override;
+  void clamp(Rows x, float limit) override;
+  void softmax(Rows x) override;
+  void rope(const Rope& rope) override;
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
   void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                           Rows weights) override;
@@ -42,6 +46,7 @@ class CpuOps final : public Ops {
                  Rows alpha) override;
   void kda_recurrence(const KdaStep& step) override;
   void latent_attention(const LatentAttention& attention) override;
+  void head_attention(const HeadAttention& attention) override;
 
  private:
   struct Packed {  // vectors [first_row, first_row + x.rows) of an input, and where they lie packed
@@ -55,6 +60,16 @@ class CpuOps final : public Ops {
     int outs_per_part, parts_before;  // parts of the items before this one
   };
 
+  // Attention of `groups` groups of heads; the `sharing` heads of a group read the same keys and values.
+  struct AttentionShape {
+    Rows query;
+    std::span<const float* const> pages;
+    int first_position, groups, sharing, width, value_width;
+    std::int64_t row, values;  // floats of a position; where its values begin
+    float scale;
+    Rows out;
+  };
+
   void run(int tasks, double nanoseconds_each, FunctionRef<void(int first, int last)> body);
   void along_rows(int rows, int width, double nanoseconds_per_number,
                   FunctionRef<void(int row, int first, int count)> body);
@@ -63,6 +78,7 @@ class CpuOps final : public Ops {
   void pack();
   void multiply(const Item& item, int part) const;
   float* sums() const;
+  void attend(const AttentionShape& shape);
 
   ThreadPool& pool_;
   const KernelTable& kernels_;

@@ -312,6 +312,12 @@ TEST(CpuOps, VectorOperationsEqualTheReference) {
         "gate " + what, [&](Ops& ops, Matrix& y) { ops.gate_sigmoid(x.rows(), y.rows()); }, other);
     expect_same(
         "situ " + what, [&](Ops& ops, Matrix& y) { ops.situ(y.rows(), other.rows(), 4, 25, y.rows()); }, x);
+    expect_same(
+        "swiglu " + what, [&](Ops& ops, Matrix& y) { ops.swiglu(y.rows(), other.rows(), y.rows()); }, x);
+    expect_same(
+        "clamp " + what, [&](Ops& ops, Matrix& y) { ops.clamp(y.rows(), 0.75f); }, x);
+    expect_same(
+        "softmax " + what, [&](Ops& ops, Matrix& y) { ops.softmax(y.rows()); }, x);
   }
 }
 
@@ -417,6 +423,45 @@ TEST(CpuOps, LatentAttentionEqualsTheReference) {
           ops.latent_attention({query.rows(), page_starts, first, heads, latent, rope, 0.3f, out.rows()});
         },
         Matrix(rows, heads * latent));
+  }
+}
+
+TEST(CpuOps, RopeEqualsTheReference) {
+  Random random(12);
+  for (int repeat = 0; repeat < 90; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 6), heads = pick(random, 1, 20), pairs = pick(random, 1, 70);
+    const int before = pick(random, 0, 9), head_width = before + 2 * pairs + pick(random, 0, 9);
+    const Matrix x(rows, heads * head_width, random, kind);
+    const Matrix cos(rows, pairs, random, kind), sin(rows, pairs, random, kind);
+    for (const RopeLayout layout : {RopeLayout::interleaved, RopeLayout::half_split})
+      expect_same(
+          "rope",
+          [&](Ops& ops, Matrix& y) {
+            ops.rope({y.rows(), head_width, before, layout, cos.rows(), sin.rows()});
+          },
+          x);
+  }
+}
+
+TEST(CpuOps, HeadAttentionEqualsTheReference) {
+  Random random(13);
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
+    const int rows = pick(random, 1, 5), kv_heads = pick(random, 1, 5), heads = kv_heads * pick(random, 1, 9);
+    const int first = pick(random, 0, 200), dim = repeat % 5 == 0 ? 128 : pick(random, 1, 90);
+    const int width = 2 * kv_heads * dim, pages = (first + rows + kAttentionBlock - 1) / kAttentionBlock;
+    const std::vector<float> cache = numbers(pages * kAttentionBlock * width, random, kind);
+    std::vector<const float*> page_starts;
+    for (int page = 0; page < pages; ++page)
+      page_starts.push_back(cache.data() + static_cast<std::ptrdiff_t>(page) * kAttentionBlock * width);
+    const Matrix query(rows, heads * dim, random, kind);
+    expect_same(
+        "head_attention",
+        [&](Ops& ops, Matrix& out) {
+          ops.head_attention({query.rows(), page_starts, first, heads, kv_heads, dim, 0.3f, out.rows()});
+        },
+        Matrix(rows, heads * dim));
   }
 }
 

@@ -25,6 +25,29 @@ struct KdaStep {
   float* state = nullptr;  // [heads, dim (key), dim (value)], advanced in place
 };
 
+// Which two numbers of a rotated vector of 2 n numbers are pair j: 2 j and 2 j + 1, or j and j + n.
+enum class RopeLayout { interleaved, half_split };
+
+// Rotates pairs of numbers of each head by the angle of the row's position, in place.
+struct Rope {
+  Rows x;                         // every run of `head_width` numbers is a head
+  int head_width = 0, first = 0;  // numbers first .. first + 2 * cos.width - 1 of a head are rotated
+  RopeLayout layout = {};
+  Rows cos, sin;  // [rows, pairs]: compute/rope_angles.h
+};
+
+// Softmax attention whose query heads read `kv_heads` heads of keys and values: query head i reads head
+// i / (heads / kv_heads).
+struct HeadAttention {
+  Rows query;  // [rows, heads * dim]
+  std::span<const float* const>
+      pages;               // page p: positions 64 p .. 64 p + 63, each [2, kv_heads, dim]: keys, then values
+  int first_position = 0;  // of query row 0; row t sees positions 0 .. first_position + t
+  int heads = 0, kv_heads = 0, dim = 0;
+  float scale = 1;
+  Rows out;  // [rows, heads * dim]
+};
+
 // Absorbed attention over a latent cache that all heads share.
 struct LatentAttention {
   Rows query;  // [rows, heads * (latent + rope)], per head: latent part, then rope part
@@ -56,6 +79,10 @@ class Ops {
   virtual void gate_sigmoid(Rows gate, Rows y) = 0;  // y = y · σ(gate)
   // y = ((b1 · tanh(gate / b1)) · σ(gate)) · (b2 · tanh(up / b2)); y may be gate or up.
   virtual void situ(Rows gate, Rows up, float b1, float b2, Rows y) = 0;
+  virtual void swiglu(Rows gate, Rows up, Rows y) = 0;  // y = (gate · σ(gate)) · up; y may be gate or up
+  virtual void clamp(Rows x, float limit) = 0;          // x = min(max(x, -limit), limit); NaN stays
+  virtual void softmax(Rows x) = 0;                     // of each row, in place
+  virtual void rope(const Rope& rope) = 0;
   // y[t] = Σ_k weights[t * per_row + k] · outputs[t * per_row + k], one fma chain from zero in rising k.
   virtual void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) = 0;
 
@@ -74,6 +101,7 @@ class Ops {
                          Rows alpha) = 0;
   virtual void kda_recurrence(const KdaStep& step) = 0;  // rows are consecutive positions, in order
   virtual void latent_attention(const LatentAttention& attention) = 0;
+  virtual void head_attention(const HeadAttention& attention) = 0;
 };
 
 }  // namespace sluice

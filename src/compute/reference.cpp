@@ -41,7 +41,7 @@ float lane_dot(std::span<const float> a, std::span<const float> b) {  // lane = 
 }
 
 // maximum; e_i = exp(s_i - m); z = plain adds in rising i; p_i = e_i / z.
-void softmax(std::span<float> scores) {
+void softmax_of(std::span<float> scores) {
   float largest = scores[0];
   for (float score : scores) largest = score > largest ? score : largest;
   float sum = 0;
@@ -124,6 +124,42 @@ void ReferenceOps::situ(Rows gate, Rows up, float b1, float b2, Rows y) {
     }
 }
 
+void ReferenceOps::swiglu(Rows gate, Rows up, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) {
+      const float g = gate[row][i];
+      y[row][i] = (g * exact_sigmoid(g)) * up[row][i];
+    }
+}
+
+void ReferenceOps::clamp(Rows x, float limit) {
+  for (int row = 0; row < x.rows; ++row)
+    for (float& value : x[row]) {
+      value = -limit > value ? -limit : value;
+      value = limit < value ? limit : value;
+    }
+}
+
+void ReferenceOps::softmax(Rows x) {
+  for (int row = 0; row < x.rows; ++row) softmax_of(x[row]);
+}
+
+// a' = fma(a, cos, -(b · sin)); b' = fma(a, sin, b · cos).
+void ReferenceOps::rope(const Rope& rope) {
+  const std::size_t pairs = at(rope.cos.width);
+  for (int row = 0; row < rope.x.rows; ++row)
+    for (int head = 0; head < rope.x.width; head += rope.head_width) {
+      const std::span<float> turned = rope.x[row].subspan(at(head + rope.first), 2 * pairs);
+      for (std::size_t j = 0; j < pairs; ++j) {
+        const bool interleaved = rope.layout == RopeLayout::interleaved;
+        float &first = turned[interleaved ? 2 * j : j], &second = turned[interleaved ? 2 * j + 1 : j + pairs];
+        const float a = first, b = second, cos = rope.cos[row][j], sin = rope.sin[row][j];
+        first = fma(a, cos, -(b * sin));
+        second = fma(a, sin, b * cos);
+      }
+    }
+}
+
 void ReferenceOps::weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) {
   for (int row = 0; row < y.rows; ++row)
     for (std::size_t i = 0; i < at(y.width); ++i) {
@@ -141,7 +177,7 @@ void ReferenceOps::attention_residual(std::span<const Rows> sources, std::span<c
       const std::span<const float> v = sources[j][row];
       p[j] = lane_dot(v, f) * (1.f / std::sqrt(lane_dot(v, v) / static_cast<float>(y.width) + eps));
     }
-    softmax(p);
+    softmax_of(p);
     for (std::size_t i = 0; i < at(y.width); ++i) {
       float sum = 0;
       for (std::size_t j = 0; j < sources.size(); ++j) sum = fma(p[j], sources[j][row][i], sum);
@@ -207,24 +243,34 @@ void ReferenceOps::kda_recurrence(const KdaStep& step) {
 
 namespace {
 
-// One block of 64 positions or the running result: maximum, sum of weights, weighted sum of values [latent].
+// One block of 64 positions or the running result: maximum, sum of weights, weighted sum of values.
 struct SoftmaxPart {
   float m = 0, l = 0;
   std::vector<float> a;
 };
 
-// "attention, one block": positions [0, count) of `page`.
-SoftmaxPart attend_block(std::span<const float> query, const float* page, int count, int latent, float scale) {
-  SoftmaxPart part{0, 0, std::vector<float>(at(latent))};
+// Where the keys and values that a head reads lie in the pages.
+struct CacheView {
+  std::span<const float* const> pages;
+  std::size_t row = 0;             // floats of a position
+  std::size_t key = 0, value = 0;  // where its key and its value begin
+  std::size_t key_width = 0, value_width = 0;
+};
+
+// "attention, one block": positions [0, count) of page `block`.
+SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, int block, int count, float scale) {
+  const float* const page = cache.pages[at(block)];
+  SoftmaxPart part{0, 0, std::vector<float>(cache.value_width)};
   std::vector<float> scores(at(count));
   for (std::size_t s = 0; s < scores.size(); ++s) {
-    scores[s] = lane_dot(query, {page + s * query.size(), query.size()}) * scale;
+    scores[s] = lane_dot(query, {page + s * cache.row + cache.key, cache.key_width}) * scale;
     part.m = s == 0 || scores[s] > part.m ? scores[s] : part.m;
   }
   for (std::size_t s = 0; s < scores.size(); ++s) {
     const float e = exact_exp(scores[s] - part.m);
     part.l = part.l + e;
-    for (std::size_t c = 0; c < part.a.size(); ++c) part.a[c] = fma(e, page[s * query.size() + c], part.a[c]);
+    for (std::size_t c = 0; c < part.a.size(); ++c)
+      part.a[c] = fma(e, page[s * cache.row + cache.value + c], part.a[c]);
   }
   return part;
 }
@@ -238,27 +284,41 @@ void merge(SoftmaxPart& running, const SoftmaxPart& block) {
   for (std::size_t c = 0; c < running.a.size(); ++c) running.a[c] = fma(block.a[c], g, running.a[c] * f);
 }
 
+// One head of one query vector over positions [0, seen).
+void attend(std::span<const float> query, const CacheView& cache, int seen, float scale, std::span<float> out) {
+  SoftmaxPart running;
+  for (int first = 0; first < seen; first += kAttentionBlock) {
+    const int count = std::min(kAttentionBlock, seen - first);
+    SoftmaxPart block = attend_block(query, cache, first / kAttentionBlock, count, scale);
+    if (first == 0) {
+      running = std::move(block);
+    } else {
+      merge(running, block);
+    }
+  }
+  for (std::size_t c = 0; c < out.size(); ++c) out[c] = running.a[c] / running.l;
+}
+
 }  // namespace
 
 void ReferenceOps::latent_attention(const LatentAttention& attention) {
-  const int width = attention.latent + attention.rope;
+  const std::size_t latent = at(attention.latent), width = latent + at(attention.rope);
+  const CacheView cache{.pages = attention.pages, .row = width, .key_width = width, .value_width = latent};
   for (int row = 0; row < attention.query.rows; ++row)
-    for (int head = 0; head < attention.heads; ++head) {
-      const std::span<const float> query = attention.query[row].subspan(at(head * width), at(width));
-      const int seen = attention.first_position + row + 1;
-      SoftmaxPart running;
-      for (int first = 0; first < seen; first += kAttentionBlock) {
-        const float* page = attention.pages[at(first / kAttentionBlock)];
-        const int count = std::min(kAttentionBlock, seen - first);
-        SoftmaxPart block = attend_block(query, page, count, attention.latent, attention.scale);
-        if (first == 0) {
-          running = std::move(block);
-        } else {
-          merge(running, block);
-        }
-      }
-      const std::span<float> out = attention.out[row].subspan(at(head * attention.latent), at(attention.latent));
-      for (std::size_t c = 0; c < out.size(); ++c) out[c] = running.a[c] / running.l;
+    for (std::size_t head = 0; head < at(attention.heads); ++head)
+      attend(attention.query[row].subspan(head * width, width), cache, attention.first_position + row + 1,
+             attention.scale, attention.out[row].subspan(head * latent, latent));
+}
+
+void ReferenceOps::head_attention(const HeadAttention& attention) {
+  const std::size_t dim = at(attention.dim), kv_width = at(attention.kv_heads) * dim;
+  const std::size_t sharing = at(attention.heads / attention.kv_heads);
+  for (int row = 0; row < attention.query.rows; ++row)
+    for (std::size_t head = 0; head < at(attention.heads); ++head) {
+      const std::size_t key = head / sharing * dim;
+      const CacheView cache{attention.pages, 2 * kv_width, key, kv_width + key, dim, dim};
+      attend(attention.query[row].subspan(head * dim, dim), cache, attention.first_position + row + 1, attention.scale,
+             attention.out[row].subspan(head * dim, dim));
     }
 }
 

@@ -18,6 +18,10 @@ class ReferenceOps final : public Ops {
   void sigmoid(Rows x, Rows y) override;
   void gate_sigmoid(Rows gate, Rows y) override;
   void situ(Rows gate, Rows up, float b1, float b2, Rows y) override;
+  void swiglu(Rows gate, Rows up, Rows y) override;
+  void clamp(Rows x, float limit) override;
+  void softmax(Rows x) override;
+  void rope(const Rope& rope) override;
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
   void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                           Rows weights) override;
@@ -26,6 +30,7 @@ class ReferenceOps final : public Ops {
                  Rows alpha) override;
   void kda_recurrence(const KdaStep& step) override;
   void latent_attention(const LatentAttention& attention) override;
+  void head_attention(const HeadAttention& attention) override;
 };
 
 }  // namespace sluice

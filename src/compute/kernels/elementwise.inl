@@ -130,6 +130,45 @@ void situ(const float* gate, const float* up, int count, float b1, float b2, flo
       gate, up);
 }
 
+void swiglu(const float* gate, const float* up, int count, float* y) {
+  along(
+      count, y, [](f32x16 g, f32x16 u) { return mul(mul(g, sigmoid(g)), u); }, gate, up);
+}
+
+void clamp(float* x, int count, float limit) {
+  along(
+      count, x, [=](f32x16 value) { return min(set1(limit), max(set1(-limit), value)); }, x);  // NaN passes
+}
+
+// a' = fma(a, cos, -(b · sin)); b' = fma(a, sin, b · cos).
+inline void rotate(f32x16& a, f32x16& b, f32x16 cos, f32x16 sin) {
+  const f32x16 turned = fma(a, cos, negate(mul(b, sin)));
+  b = fma(a, sin, mul(b, cos));
+  a = turned;
+}
+
+void rope(float* a, float* b, const float* cos, const float* sin, int pairs) {
+  for (int j = 0; j < pairs; j += 16) {
+    const int left = pairs - j;
+    const f32x16 c = load_up_to(cos + j, left), s = load_up_to(sin + j, left);
+    if (b != nullptr) {
+      f32x16 first = load_up_to(a + j, left), second = load_up_to(b + j, left);
+      rotate(first, second, c, s);
+      store_up_to(a + j, first, left);
+      store_up_to(b + j, second, left);
+      continue;
+    }
+    float room[32] = {};
+    float* const at = left < 16 ? room : a + 2 * j;
+    if (left < 16) __builtin_memcpy(room, a + 2 * j, 8 * static_cast<unsigned>(left));
+    f32x16 even, odd;
+    split(at, even, odd);
+    rotate(even, odd, c, s);
+    join(at, even, odd);
+    if (left < 16) __builtin_memcpy(a + 2 * j, room, 8 * static_cast<unsigned>(left));
+  }
+}
+
 void weighted_sum(const float* values, std::int64_t stride, const float* weights, int n, int count, float* y) {
   for (int i = 0; i < count; i += 16) {
     f32x16 sum = zero();
@@ -139,7 +178,7 @@ void weighted_sum(const float* values, std::int64_t stride, const float* weights
 }
 
 // e_i = exp(s_i - m), then p_i = e_i / z, in place.
-inline void softmax(float* s, int n) {
+void softmax(float* s, int n) {
   float largest = s[0];
   for (int i = 1; i < n; ++i) largest = s[i] > largest ? s[i] : largest;
   along(

@@ -44,13 +44,14 @@ struct TransposedPart {
   std::int64_t y_stride;
 };
 
-// `heads` heads of one query vector over positions [0, positions); see LatentAttention of ops.h.
+// `heads` heads of one query vector that read the same keys and values, over positions [0, positions).
 struct AttentionPart {
-  const float* query;         // [heads, width]
-  const float* const* pages;  // each [64, width]
-  int positions, heads, latent, width;
+  const float* query;            // [heads, width]
+  const float* const* pages;     // each [64, row]
+  std::int64_t row, key, value;  // floats of a position; where its key and its value begin
+  int positions, heads, width, value_width;
   float scale;
-  float* out;  // [heads, latent]
+  float* out;  // [heads, value_width]
 };
 
 // Columns [first, first + count) of one head matrix over `rows` steps.
@@ -83,6 +84,11 @@ struct KernelTable {
   void (*sigmoid)(const float* x, int count, float* y);
   void (*gate_sigmoid)(const float* gate, int count, float* y);
   void (*situ)(const float* gate, const float* up, int count, float b1, float b2, float* y);
+  void (*swiglu)(const float* gate, const float* up, int count, float* y);
+  void (*clamp)(float* x, int count, float limit);
+  void (*softmax)(float* x, int count);
+  // Pairs (a[j], b[j]), or (a[2 j], a[2 j + 1]) if b is null.
+  void (*rope)(float* a, float* b, const float* cos, const float* sin, int pairs);
   // y = chain over k in [0, n) of weights[k] · (values + k * stride).
   void (*weighted_sum)(const float* values, std::int64_t stride, const float* weights, int n, int count, float* y);
   // Of one row: sources are n pointers to `count` numbers; p [n] receives the softmax weights.
