@@ -6,15 +6,22 @@
 
 namespace sluice {
 
+enum class Activation { swiglu, situ };
+
 struct ExpertSpec {
   int in = 0, inner = 0, out = 0;
   int gate = 0, up = 1, down = 2;  // positions of the tensors in an expert's block
-  // SiTU caps (Kimi K3, 3.5).
-  float beta = 0, linear_beta = 0;
+  Activation activation = Activation::swiglu;
+  float beta = 0, linear_beta = 0;  // caps of SiTU (Kimi K3, 3.5)
 
   // y = activation(gate, up); y may be gate.
   void activate(Ops& ops, Rows gate_rows, Rows up_rows, Rows y) const {
-    ops.situ(gate_rows, up_rows, beta, linear_beta, y);
+    switch (activation) {
+      case Activation::swiglu:
+        return ops.swiglu(gate_rows, up_rows, y);
+      case Activation::situ:
+        return ops.situ(gate_rows, up_rows, beta, linear_beta, y);
+    }
   }
 };
 

@@ -30,8 +30,9 @@ Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule
   std::vector<int> ids;
   for (int row = 0; row < scores.rows; ++row) {
     const std::span<const float> s = scores[row];
-    std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
-    pick(choice, rule.top_k, ids);
+    if (!bias.empty())
+      std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
+    pick(bias.empty() ? s : choice, rule.top_k, ids);
     float sum = 0;
     for (int expert : ids) sum += s[static_cast<std::size_t>(expert)];
     const float divisor = rule.renormalize ? sum + rule.sum_epsilon : 1.0f;

@@ -15,8 +15,9 @@ struct RouterRule {
   float sum_epsilon = 0;  // added to the sum of scores before the division
 };
 
-// scores [rows, experts] are the activated logits. The top_k largest score + bias are chosen (ties: lower id); the bias
-// decides the choice alone and never enters a weight: w = (s / (Σ s + epsilon)) · factor, sum in ascending expert id.
+// scores [rows, experts] are the activated logits (sigmoid, or softmax over all experts). The top_k largest
+// score + bias are chosen (ties: lower id). The bias may be empty: then scores choose. It never enters a weight:
+// w = (s / (Σ s + epsilon)) · factor, or s · factor without renormalisation; the sum in ascending expert id.
 Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule);
 
 }  // namespace sluice

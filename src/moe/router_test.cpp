@@ -39,6 +39,14 @@ TEST(Router, WithoutRenormalisationWeightsAreScoresTimesFactor) {
   EXPECT_EQ(routes.of(0)[1].weight, 1.f);
 }
 
+TEST(Router, WithoutABiasScoresChoose) {
+  std::vector<float> scores = {.1f, .4f, .2f, .3f};
+  const Routes routes = choose_experts(one_row(scores), {}, {.top_k = 2});
+  EXPECT_EQ(routes.of(0)[0].expert, 1);
+  EXPECT_EQ(routes.of(0)[1].expert, 3);
+  EXPECT_EQ(routes.of(0)[0].weight, .4f / (.4f + .3f));
+}
+
 TEST(Routes, GroupsAreTheUnionInAscendingOrder) {
   Routes routes{3, 2, {{1, .1f}, {4, .2f}, {0, .3f}, {4, .4f}, {1, .5f}, {2, .6f}}};
   const std::vector<ExpertGroup> groups = group_by_expert(routes);

@@ -59,6 +59,7 @@ ExpertSpec LatentMoe::expert_spec(const KimiK3Config& config) {
           .gate = expert::w1,
           .up = expert::w3,
           .down = expert::w2,
+          .activation = Activation::situ,
           .beta = config.activation_situ_beta,
           .linear_beta = config.activation_situ_linear_beta};
 }
