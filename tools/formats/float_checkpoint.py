@@ -19,13 +19,13 @@ SCALE = "_scale_inv"
 EXPERT = re.compile(r"(.*mlp\.experts\.)(\d+)\.(gate|up|down)_proj\.weight")
 
 
-def store(name, kind, values):
-    """`{stored name: (tag, words)}` of one tensor."""
+def store(name, kind, values, largest):
+    """`{stored name: (tag, words)}` of one tensor; `largest`: see fp8.quantise."""
     if kind == "F32":
         return {name: ("F32", np.ascontiguousarray(values, dtype="<f4"))}
     if kind == "BF16":
         return {name: ("BF16", mxfp4.to_bf16(values))}
-    codes, scales = fp8.quantise(values)
+    codes, scales = fp8.quantise(values, largest)
     return {name: ("F8_E4M3", codes), name + SCALE: ("F32", scales)}
 
 
@@ -77,8 +77,10 @@ def unfuse(values):
     return apart
 
 
-def write_checkpoint(directory, config, generation_config, groups, tensors, fused=False):
-    """One shard per layout in `groups`; exactly the tensors they name. Writes both configs, the shards and the index."""
+def write_checkpoint(directory, config, generation_config, groups, tensors, fused=False, largest=lambda name: fp8.LARGEST):
+    """One shard per layout in `groups`; exactly the tensors they name. Writes both configs, the shards and the index.
+
+    `largest(name)`: what the largest value of a block of FP8 becomes."""
     wanted = {name: entry for group in groups for name, entry in group.items()}
     assert set(wanted) == set(tensors), f"tensor set differs: {sorted(set(wanted) ^ set(tensors))[:5]}"
     for name, (_, shape) in wanted.items():
@@ -87,7 +89,7 @@ def write_checkpoint(directory, config, generation_config, groups, tensors, fuse
     for group in groups:
         stored = {}
         for name, (kind, _) in group.items():
-            stored |= store(name, kind, tensors[name])
+            stored |= store(name, kind, tensors[name], largest(name))
         shards.append(fuse(stored) if fused else stored)
     safetensors_writer.write_checkpoint_shards(directory, shards)
     tokenizer_json.write_json(os.path.join(directory, "config.json"), config)

@@ -41,15 +41,17 @@ def spread(scales, shape):
     return np.repeat(np.repeat(scales, BLOCK, axis=0)[:shape[0]], BLOCK, axis=1)[:, :shape[1]]
 
 
-def quantise(matrix):
-    """(bytes, scales): each block's largest magnitude becomes 448; an all-zero block has scale 1."""
+def quantise(matrix, largest=LARGEST):
+    """(bytes, scales): each block's largest magnitude becomes `largest`; an all-zero block has scale 1.
+
+    A smaller `largest` wastes range; small enough, most bytes are subnormal (for tests of them)."""
     values = np.asarray(matrix, dtype=np.float64)
     blocks = [-(-size // BLOCK) for size in values.shape]
     scales = np.ones(blocks, dtype="<f4")
     for row in range(blocks[0]):
         for column in range(blocks[1]):
             amax = np.abs(values[row * BLOCK:(row + 1) * BLOCK, column * BLOCK:(column + 1) * BLOCK]).max()
-            scales[row, column] = amax / LARGEST if amax > 0 else 1
+            scales[row, column] = amax / largest if amax > 0 else 1
     return to_e4m3(values / spread(scales.astype(np.float64), values.shape)), scales
 
 

@@ -29,6 +29,10 @@ class Trace:
     def get(self, name, layer):
         return torch.cat(self.parts[name, layer])
 
+    def rows(self, name, layer):
+        """What was recorded row by row, each of its own length."""
+        return self.parts[name, layer]
+
 
 def rms_norm(x, weight, eps):
     return x * (x.pow(2).mean(-1, keepdim=True) + eps).rsqrt() * weight
