@@ -243,6 +243,14 @@ void CpuOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
   });
 }
 
+void CpuOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
+  SLUICE_DCHECK(x.width == static_cast<int>(gain.size()) && gain.size() == bias.size());
+  run(x.rows, 0.2 * x.width, [&](int first, int last) {
+    for (int row = first; row < last; ++row)
+      kernels_.layer_norm(x.row(row), gain.data(), bias.data(), x.width, eps, y.row(row));
+  });
+}
+
 void CpuOps::l2_norm(Rows x, int width, float eps, float scale) {
   const int runs = x.width / width;
   SLUICE_DCHECK(x.width % width == 0);
@@ -396,19 +404,25 @@ void CpuOps::attend(const AttentionShape& shape) {
   const int wanted = (4 * pool_.threads() + units - 1) / units;
   const int per_part = std::clamp((shape.sharing + wanted - 1) / wanted, std::min(4, shape.sharing), kMostHeads);
   const int cuts = (shape.sharing + per_part - 1) / per_part, parts = shape.groups * cuts;
-  const double macs =
-      static_cast<double>(shape.first_position + shape.query.rows) * per_part * (shape.width + shape.value_width);
+  const bool sparse = !shape.chosen_begin.empty();
+  SLUICE_DCHECK(!sparse || static_cast<int>(shape.chosen_begin.size()) == shape.query.rows + 1);
+  const double seen = sparse ? static_cast<double>(shape.chosen.size()) / std::max(shape.query.rows, 1)
+                             : static_cast<double>(shape.first_position + shape.query.rows);
+  const double macs = seen * per_part * (shape.width + shape.value_width);
   run(shape.query.rows * parts, macs / kMacsPerNanosecond, [&](int first, int last) {
     for (int task = first; task < last; ++task) {
       const int row = task / parts, group = task % parts / cuts, within = task % cuts * per_part;
       const std::int64_t head = std::int64_t{group} * shape.sharing + within;
+      const int begin = sparse ? shape.chosen_begin[static_cast<std::size_t>(row)] : 0;
+      const int end = sparse ? shape.chosen_begin[static_cast<std::size_t>(row) + 1] : 0;
       kernels_.attention({
           .query = shape.query.row(row) + head * shape.width,
           .pages = shape.pages.data(),
+          .chosen = sparse ? shape.chosen.data() + begin : nullptr,
           .row = shape.row,
           .key = std::int64_t{group} * shape.width,
           .value = shape.values + std::int64_t{group} * shape.value_width,
-          .positions = shape.first_position + row + 1,
+          .positions = sparse ? end - begin : shape.first_position + row + 1,
           .heads = std::min(per_part, shape.sharing - within),
           .width = shape.width,
           .value_width = shape.value_width,
@@ -422,7 +436,7 @@ void CpuOps::attend(const AttentionShape& shape) {
 void CpuOps::latent_attention(const LatentAttention& attention) {
   const int width = attention.latent + attention.rope;
   attend({attention.query, attention.pages, attention.first_position, 1, attention.heads, width, attention.latent,
-          width, 0, attention.scale, attention.out});
+          width, 0, attention.scale, attention.out, attention.chosen, attention.chosen_begin});
 }
 
 void CpuOps::head_attention(const HeadAttention& attention) {
@@ -431,6 +445,30 @@ void CpuOps::head_attention(const HeadAttention& attention) {
   attend({attention.query, attention.pages, attention.first_position, attention.kv_heads,
           attention.heads / attention.kv_heads, attention.dim, attention.dim, 2 * kv_width, kv_width, attention.scale,
           attention.out});
+}
+
+// A part is a page of keys, so that it is fetched once for all rows.
+void CpuOps::index_scores(const IndexScores& scores) {
+  const int positions = scores.out.width, pages = (positions + kAttentionBlock - 1) / kAttentionBlock;
+  const double macs = static_cast<double>(kAttentionBlock) * scores.query.rows * scores.query.width;
+  run(pages, macs / kMacsPerNanosecond, [&](int first, int last) {
+    for (int page = first; page < last; ++page) {
+      const int begin = page * kAttentionBlock;
+      kernels_.index_scores({
+          .query = scores.query.data,
+          .weights = scores.weights.data,
+          .keys = scores.pages[static_cast<std::size_t>(page)],
+          .query_stride = scores.query.stride,
+          .weight_stride = scores.weights.stride,
+          .out_stride = scores.out.stride,
+          .rows = scores.query.rows,
+          .heads = scores.heads,
+          .dim = scores.dim,
+          .positions = std::min(kAttentionBlock, positions - begin),
+          .out = scores.out.data + begin,
+      });
+    }
+  });
 }
 
 }  // namespace sluice

@@ -29,6 +29,7 @@ class CpuOps final : public Ops {
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
   void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) override;
   void l2_norm(Rows x, int width, float eps, float scale) override;
   void add(Rows x, Rows y) override;
   void sigmoid(Rows x, Rows y) override;
@@ -47,6 +48,7 @@ class CpuOps final : public Ops {
   void kda_recurrence(const KdaStep& step) override;
   void latent_attention(const LatentAttention& attention) override;
   void head_attention(const HeadAttention& attention) override;
+  void index_scores(const IndexScores& scores) override;
 
  private:
   struct Packed {  // vectors [first_row, first_row + x.rows) of an input, and where they lie packed
@@ -68,6 +70,7 @@ class CpuOps final : public Ops {
     std::int64_t row, values;  // floats of a position; where its values begin
     float scale;
     Rows out;
+    std::span<const int> chosen = {}, chosen_begin = {};
   };
 
   void run(int tasks, double nanoseconds_each, FunctionRef<void(int first, int last)> body);

@@ -300,6 +300,13 @@ TEST(CpuOps, VectorOperationsEqualTheReference) {
         Matrix(rows, width));
     expect_same(
         "rms_norm in place " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(y.rows(), gain, 0, y.rows()); }, x);
+    const std::vector<float> row_gain = numbers(width, random, Kind::plain), bias = numbers(width, random, kind);
+    expect_same(
+        "layer_norm " + what, [&](Ops& ops, Matrix& y) { ops.layer_norm(x.rows(), row_gain, bias, 1e-6f, y.rows()); },
+        Matrix(rows, width));
+    expect_same(
+        "layer_norm in place " + what,
+        [&](Ops& ops, Matrix& y) { ops.layer_norm(y.rows(), row_gain, bias, 1e-6f, y.rows()); }, x);
     expect_same(
         "l2_norm " + what, [&](Ops& ops, Matrix& y) { ops.l2_norm(y.rows(), run, 1e-6f, 0.3f); }, x);
     expect_same(
@@ -403,6 +410,18 @@ TEST(CpuOps, KdaEqualsTheReference) {
   }
 }
 
+// Pages of a cache of `width` floats a position.
+struct Keys {
+  Keys(int positions, int width, Random& random, Kind kind) {
+    const int count = (positions + kAttentionBlock - 1) / kAttentionBlock;
+    floats = numbers(count * kAttentionBlock * width, random, kind);
+    for (int page = 0; page < count; ++page)
+      pages.push_back(floats.data() + static_cast<std::ptrdiff_t>(page) * kAttentionBlock * width);
+  }
+  std::vector<float> floats;
+  std::vector<const float*> pages;
+};
+
 TEST(CpuOps, LatentAttentionEqualsTheReference) {
   Random random(11);
   for (int repeat = 0; repeat < 40; ++repeat) {
@@ -411,16 +430,12 @@ TEST(CpuOps, LatentAttentionEqualsTheReference) {
     const bool large = repeat % 5 == 0;
     const int latent = large ? 512 : pick(random, 1, 90), rope = large ? 64 : pick(random, 0, 40),
               width = latent + rope;
-    const int pages = (first + rows + kAttentionBlock - 1) / kAttentionBlock;
-    const std::vector<float> keys = numbers(pages * kAttentionBlock * width, random, kind);
-    std::vector<const float*> page_starts;
-    for (int page = 0; page < pages; ++page)
-      page_starts.push_back(keys.data() + static_cast<std::ptrdiff_t>(page) * kAttentionBlock * width);
+    const Keys keys(first + rows, width, random, kind);
     const Matrix query(rows, heads * width, random, kind);
     expect_same(
         "latent_attention",
         [&](Ops& ops, Matrix& out) {
-          ops.latent_attention({query.rows(), page_starts, first, heads, latent, rope, 0.3f, out.rows()});
+          ops.latent_attention({query.rows(), keys.pages, first, heads, latent, rope, 0.3f, out.rows()});
         },
         Matrix(rows, heads * latent));
   }
@@ -450,18 +465,82 @@ TEST(CpuOps, HeadAttentionEqualsTheReference) {
     const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
     const int rows = pick(random, 1, 5), kv_heads = pick(random, 1, 5), heads = kv_heads * pick(random, 1, 9);
     const int first = pick(random, 0, 200), dim = repeat % 5 == 0 ? 128 : pick(random, 1, 90);
-    const int width = 2 * kv_heads * dim, pages = (first + rows + kAttentionBlock - 1) / kAttentionBlock;
-    const std::vector<float> cache = numbers(pages * kAttentionBlock * width, random, kind);
-    std::vector<const float*> page_starts;
-    for (int page = 0; page < pages; ++page)
-      page_starts.push_back(cache.data() + static_cast<std::ptrdiff_t>(page) * kAttentionBlock * width);
+    const Keys cache(first + rows, 2 * kv_heads * dim, random, kind);
     const Matrix query(rows, heads * dim, random, kind);
     expect_same(
         "head_attention",
         [&](Ops& ops, Matrix& out) {
-          ops.head_attention({query.rows(), page_starts, first, heads, kv_heads, dim, 0.3f, out.rows()});
+          ops.head_attention({query.rows(), cache.pages, first, heads, kv_heads, dim, 0.3f, out.rows()});
         },
         Matrix(rows, heads * dim));
+  }
+}
+
+// Query rows with choices of their own, from one position to everything; blocks that nobody chose from are skipped.
+TEST(CpuOps, SparseAttentionEqualsTheReference) {
+  Random random(14);
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
+    const int rows = pick(random, 1, 5), heads = pick(random, 1, 9), positions = pick(random, rows, 500);
+    const int latent = pick(random, 1, 90), rope = pick(random, 0, 40), width = latent + rope;
+    const Keys keys(positions, width, random, kind);
+    std::vector<int> chosen, begin = {0};
+    for (int row = 0; row < rows; ++row) {
+      const int one_in = pick(random, 1, 100);
+      for (int position = 0; position < positions; ++position)
+        if (pick(random, 1, one_in) == 1) chosen.push_back(position);
+      if (static_cast<int>(chosen.size()) == begin.back()) chosen.push_back(positions - 1);
+      begin.push_back(static_cast<int>(chosen.size()));
+    }
+    const Matrix query(rows, heads * width, random, kind);
+    expect_same(
+        "sparse attention",
+        [&](Ops& ops, Matrix& out) {
+          ops.latent_attention({query.rows(), keys.pages, 0, heads, latent, rope, 0.3f, out.rows(), chosen, begin});
+        },
+        Matrix(rows, heads * latent));
+  }
+}
+
+// A choice of everything that is visible has the bits of dense attention.
+TEST(CpuOps, ChoosingEverythingIsDenseAttention) {
+  Random random(15);
+  for (Candidate& candidate : candidates())
+    for (int first : {0, 5, 63, 64, 150}) {
+      const int rows = 70, heads = 3, latent = 40, rope = 8, width = latent + rope;
+      const Keys keys(first + rows, width, random, Kind::plain);
+      const Matrix query(rows, heads * width, random, Kind::plain);
+      std::vector<int> chosen, begin = {0};
+      for (int row = 0; row < rows; ++row) {
+        for (int position = 0; position <= first + row; ++position) chosen.push_back(position);
+        begin.push_back(static_cast<int>(chosen.size()));
+      }
+      const Matrix dense(rows, heads * latent), sparse(rows, heads * latent);
+      LatentAttention attention{query.rows(), keys.pages, first, heads, latent, rope, 0.3f, dense.rows()};
+      candidate.ops->latent_attention(attention);
+      attention.out = sparse.rows();
+      attention.chosen = chosen;
+      attention.chosen_begin = begin;
+      candidate.ops->latent_attention(attention);
+      EXPECT_TRUE(same(dense, sparse)) << candidate.name << ", first position " << first;
+    }
+}
+
+TEST(CpuOps, IndexScoresEqualTheReference) {
+  Random random(16);
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
+    const bool large = repeat % 5 == 0;
+    const int rows = pick(random, 1, 5), heads = large ? 32 : pick(random, 1, 9), positions = pick(random, 1, 300);
+    const int dim = large ? 128 : pick(random, 1, 90);
+    const Keys keys(positions, dim, random, kind);
+    const Matrix query(rows, heads * dim, random, kind), weights(rows, heads, random, kind);
+    expect_same(
+        "index_scores",
+        [&](Ops& ops, Matrix& out) {
+          ops.index_scores({query.rows(), weights.rows(), keys.pages, heads, dim, out.rows()});
+        },
+        Matrix(rows, positions));
   }
 }
 

@@ -57,8 +57,21 @@ struct LatentAttention {
   int heads = 0, latent = 0, rope = 0;
   float scale = 1;
   Rows out;  // [rows, heads * latent]
+  // Sparse attention: row t sees the positions chosen[chosen_begin[t] .. chosen_begin[t + 1]) instead, at least one, in
+  // rising order and all in the pages. Blocks of the softmax are the same absolute ones, so a choice of everything that
+  // is visible gives the bits of no choice. Empty chosen_begin: no choice. Else it has rows + 1 entries.
+  std::span<const int> chosen = {}, chosen_begin = {};
 };
 inline constexpr int kAttentionBlock = 64;  // positions of a page, and of a block of the softmax
+
+// Scores of the lightning indexer: out[t][s] = Σ_h weights[t][h] · max(0, query[t][h] · key s), from position 0 on.
+struct IndexScores {
+  Rows query;                           // [rows, heads * dim]
+  Rows weights;                         // [rows, heads]; may be negative
+  std::span<const float* const> pages;  // as in LatentAttention, each position [dim] floats
+  int heads = 0, dim = 0;
+  Rows out;  // [rows, positions]: as many as are wanted
+};
 
 class Ops {
  public:
@@ -72,6 +85,8 @@ class Ops {
   // Every run of gain.size() numbers of a row is normalised on its own. x.width is a multiple of gain.size(). y may be
   // x.
   virtual void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) = 0;
+  // Mean and variance over the whole row: ((x - mean) · (1 / sqrt(variance + eps))) · gain + bias. y may be x.
+  virtual void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) = 0;
   // Every run of `width` numbers: x · (1 / sqrt(Σ x² + eps)), then times scale if scale is not 1. In place.
   virtual void l2_norm(Rows x, int width, float eps, float scale) = 0;
   virtual void add(Rows x, Rows y) = 0;              // y += x
@@ -102,6 +117,7 @@ class Ops {
   virtual void kda_recurrence(const KdaStep& step) = 0;  // rows are consecutive positions, in order
   virtual void latent_attention(const LatentAttention& attention) = 0;
   virtual void head_attention(const HeadAttention& attention) = 0;
+  virtual void index_scores(const IndexScores& scores) = 0;
 };
 
 }  // namespace sluice

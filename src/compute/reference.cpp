@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "base/check.h"
@@ -86,6 +87,19 @@ void ReferenceOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows
       const float r = 1.f / std::sqrt(lane_dot(run, run) / static_cast<float>(gain.size()) + eps);
       for (std::size_t i = 0; i < gain.size(); ++i) y[row][first + i] = (run[i] * r) * gain[i];
     }
+}
+
+// mean = lane-rule sum / n; d = x - mean; r = 1 / sqrt(dot(d, d) / n + eps); y = fma(d · r, w, b).
+void ReferenceOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
+  const std::vector<float> ones(gain.size(), 1.f);
+  const float n = static_cast<float>(gain.size());
+  std::vector<float> d(gain.size());
+  for (int row = 0; row < x.rows; ++row) {
+    const float mean = lane_dot(x[row], ones) / n;
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] = x[row][i] - mean;
+    const float r = 1.f / std::sqrt(lane_dot(d, d) / n + eps);
+    for (std::size_t i = 0; i < d.size(); ++i) y[row][i] = fma(d[i] * r, gain[i], bias[i]);
+  }
 }
 
 void ReferenceOps::l2_norm(Rows x, int width, float eps, float scale) {
@@ -257,20 +271,20 @@ struct CacheView {
   std::size_t key_width = 0, value_width = 0;
 };
 
-// "attention, one block": positions [0, count) of page `block`.
-SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, int block, int count, float scale) {
-  const float* const page = cache.pages[at(block)];
+// "attention, one block": positions `seen` of one page.
+SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale) {
+  const float* const page = cache.pages[at(seen.front() / kAttentionBlock)];
+  const auto row = [&](std::size_t s) { return page + at(seen[s] % kAttentionBlock) * cache.row; };
   SoftmaxPart part{0, 0, std::vector<float>(cache.value_width)};
-  std::vector<float> scores(at(count));
+  std::vector<float> scores(seen.size());
   for (std::size_t s = 0; s < scores.size(); ++s) {
-    scores[s] = lane_dot(query, {page + s * cache.row + cache.key, cache.key_width}) * scale;
+    scores[s] = lane_dot(query, {row(s) + cache.key, cache.key_width}) * scale;
     part.m = s == 0 || scores[s] > part.m ? scores[s] : part.m;
   }
   for (std::size_t s = 0; s < scores.size(); ++s) {
     const float e = exact_exp(scores[s] - part.m);
     part.l = part.l + e;
-    for (std::size_t c = 0; c < part.a.size(); ++c)
-      part.a[c] = fma(e, page[s * cache.row + cache.value + c], part.a[c]);
+    for (std::size_t c = 0; c < part.a.size(); ++c) part.a[c] = fma(e, row(s)[cache.value + c], part.a[c]);
   }
   return part;
 }
@@ -284,12 +298,14 @@ void merge(SoftmaxPart& running, const SoftmaxPart& block) {
   for (std::size_t c = 0; c < running.a.size(); ++c) running.a[c] = fma(block.a[c], g, running.a[c] * f);
 }
 
-// One head of one query vector over positions [0, seen).
-void attend(std::span<const float> query, const CacheView& cache, int seen, float scale, std::span<float> out) {
+// One head of one query vector over the positions `seen`, rising.
+void attend(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale,
+            std::span<float> out) {
   SoftmaxPart running;
-  for (int first = 0; first < seen; first += kAttentionBlock) {
-    const int count = std::min(kAttentionBlock, seen - first);
-    SoftmaxPart block = attend_block(query, cache, first / kAttentionBlock, count, scale);
+  for (std::size_t first = 0, last = 0; first < seen.size(); first = last) {
+    const int page = seen[first] / kAttentionBlock;
+    while (last < seen.size() && seen[last] / kAttentionBlock == page) ++last;
+    SoftmaxPart block = attend_block(query, cache, seen.subspan(first, last - first), scale);
     if (first == 0) {
       running = std::move(block);
     } else {
@@ -299,15 +315,26 @@ void attend(std::span<const float> query, const CacheView& cache, int seen, floa
   for (std::size_t c = 0; c < out.size(); ++c) out[c] = running.a[c] / running.l;
 }
 
+std::vector<int> positions_up_to(int last) {
+  std::vector<int> all(at(last + 1));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
 }  // namespace
 
 void ReferenceOps::latent_attention(const LatentAttention& attention) {
   const std::size_t latent = at(attention.latent), width = latent + at(attention.rope);
   const CacheView cache{.pages = attention.pages, .row = width, .key_width = width, .value_width = latent};
-  for (int row = 0; row < attention.query.rows; ++row)
+  for (int row = 0; row < attention.query.rows; ++row) {
+    std::vector<int> seen = positions_up_to(attention.first_position + row);
+    if (!attention.chosen_begin.empty())
+      seen.assign(attention.chosen.begin() + attention.chosen_begin[at(row)],
+                  attention.chosen.begin() + attention.chosen_begin[at(row + 1)]);
     for (std::size_t head = 0; head < at(attention.heads); ++head)
-      attend(attention.query[row].subspan(head * width, width), cache, attention.first_position + row + 1,
-             attention.scale, attention.out[row].subspan(head * latent, latent));
+      attend(attention.query[row].subspan(head * width, width), cache, seen, attention.scale,
+             attention.out[row].subspan(head * latent, latent));
+  }
 }
 
 void ReferenceOps::head_attention(const HeadAttention& attention) {
@@ -317,8 +344,24 @@ void ReferenceOps::head_attention(const HeadAttention& attention) {
     for (std::size_t head = 0; head < at(attention.heads); ++head) {
       const std::size_t key = head / sharing * dim;
       const CacheView cache{attention.pages, 2 * kv_width, key, kv_width + key, dim, dim};
-      attend(attention.query[row].subspan(head * dim, dim), cache, attention.first_position + row + 1, attention.scale,
-             attention.out[row].subspan(head * dim, dim));
+      attend(attention.query[row].subspan(head * dim, dim), cache, positions_up_to(attention.first_position + row),
+             attention.scale, attention.out[row].subspan(head * dim, dim));
+    }
+}
+
+// relu of one dot per head, then an fma chain over the heads in rising order.
+void ReferenceOps::index_scores(const IndexScores& scores) {
+  const std::size_t dim = at(scores.dim);
+  for (int row = 0; row < scores.query.rows; ++row)
+    for (int s = 0; s < scores.out.width; ++s) {
+      const float* const page = scores.pages[at(s / kAttentionBlock)];
+      const std::span<const float> key{page + at(s % kAttentionBlock) * dim, dim};
+      float sum = 0;
+      for (std::size_t head = 0; head < at(scores.heads); ++head) {
+        const float score = lane_dot(scores.query[row].subspan(head * dim, dim), key);
+        sum = fma(scores.weights[row][head], score > 0 ? score : 0, sum);
+      }
+      scores.out[row][at(s)] = sum;
     }
 }
 

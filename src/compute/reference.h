@@ -13,6 +13,7 @@ class ReferenceOps final : public Ops {
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
   void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) override;
   void l2_norm(Rows x, int width, float eps, float scale) override;
   void add(Rows x, Rows y) override;
   void sigmoid(Rows x, Rows y) override;
@@ -31,6 +32,7 @@ class ReferenceOps final : public Ops {
   void kda_recurrence(const KdaStep& step) override;
   void latent_attention(const LatentAttention& attention) override;
   void head_attention(const HeadAttention& attention) override;
+  void index_scores(const IndexScores& scores) override;
 };
 
 }  // namespace sluice

@@ -94,6 +94,26 @@ void rms_norm(const float* x, const float* gain, int count, float eps, float* y)
       count, y, [=](f32x16 value, f32x16 weight) { return mul(mul(value, set1(r)), weight); }, x, gain);
 }
 
+// Lane rule, as a dot with ones.
+inline float total(const float* x, int count) {
+  f32x16 sum = zero();
+  for (int k = 0; k < count; k += 32) {
+    sum = add(load_up_to(x + k, count - k), sum);
+    sum = add(count - k > 16 ? load_up_to(x + k + 16, count - k - 16) : zero(), sum);
+  }
+  return fold(sum);
+}
+
+void layer_norm(const float* x, const float* gain, const float* bias, int count, float eps, float* y) {
+  const float n = static_cast<float>(count), mean = total(x, count) / n;
+  along(
+      count, y, [=](f32x16 value) { return sub(value, set1(mean)); }, x);
+  const float r = inverse_root(dot(y, y, count) / n + eps);
+  along(
+      count, y, [=](f32x16 value, f32x16 weight, f32x16 b) { return fma(mul(value, set1(r)), weight, b); }, y, gain,
+      bias);
+}
+
 void l2_norm(float* x, int count, float eps, float scale) {
   const float r = inverse_root(dot(x, x, count) + eps);
   along(

@@ -44,14 +44,24 @@ struct TransposedPart {
   std::int64_t y_stride;
 };
 
-// `heads` heads of one query vector that read the same keys and values, over positions [0, positions).
+// `heads` heads of one query vector that read the same keys and values, over positions [0, positions) or over the
+// `positions` chosen ones.
 struct AttentionPart {
   const float* query;            // [heads, width]
   const float* const* pages;     // each [64, row]
+  const int* chosen;             // rising; null: no choice
   std::int64_t row, key, value;  // floats of a position; where its key and its value begin
   int positions, heads, width, value_width;
   float scale;
   float* out;  // [heads, value_width]
+};
+
+// Scores of `rows` queries with the first `positions` keys of one page; see IndexScores of ops.h.
+struct IndexPart {
+  const float *query, *weights, *keys;  // [rows, heads * dim], [rows, heads], [64, dim]
+  std::int64_t query_stride, weight_stride, out_stride;
+  int rows, heads, dim, positions;
+  float* out;  // [rows, positions]
 };
 
 // Columns [first, first + count) of one head matrix over `rows` steps.
@@ -79,7 +89,8 @@ struct KernelTable {
   int (*streams[kKernelFormats])(int x_rows);
   void (*matmul_transposed[kKernelFormats])(const TransposedPart& part);
   void (*rms_norm)(const float* x, const float* gain, int count, float eps, float* y);  // one run
-  void (*l2_norm)(float* x, int count, float eps, float scale);                         // one run
+  void (*layer_norm)(const float* x, const float* gain, const float* bias, int count, float eps, float* y);
+  void (*l2_norm)(float* x, int count, float eps, float scale);  // one run
   void (*add)(const float* x, int count, float* y);
   void (*sigmoid)(const float* x, int count, float* y);
   void (*gate_sigmoid)(const float* gate, int count, float* y);
@@ -98,6 +109,7 @@ struct KernelTable {
   void (*kda)(const KdaPart& part);
   void (*short_conv)(const ConvPart& part);
   void (*attention)(const AttentionPart& part);
+  void (*index_scores)(const IndexPart& part);
   // Yardsticks: see probe.inl. fma_probe does `fma_probe_flops` operations a step.
   float (*read_probe)(const std::uint8_t* from, std::int64_t bytes, int streams);
   float (*fma_probe)(int steps);
