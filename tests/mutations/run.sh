@@ -48,6 +48,7 @@ mutant() {
 }
 
 k3=src/models/kimi_k3
+mla=src/models/common/mla.cpp
 kernels=src/compute/kernels
 
 # KDA, spec section 3.3
@@ -63,12 +64,12 @@ mutant "convolution without SiLU" $kernels/recurrence.inl 's/mul\(sum, sigmoid\(
 mutant "history not carried" $kernels/recurrence.inl 's/input\(part\.rows \+ i\), count/zero(), count/'
 
 # MLA, 3.4
-mutant "scale without the rope part" $k3/mla.cpp 's/config_\.qk_head_dim\(\)\)\);/config_.qk_nope_head_dim));/'
-mutant "rope part dropped" $k3/mla.cpp 's/std::ranges::copy\(q_head\.columns\(nope, rope\)\[row\], (.*?)\.begin\(\)\);/std::ranges::fill($1, 0.0f);/s'
-mutant "norm over latent and rope part" $k3/mla.cpp 's/pass\.ops\.rms_norm\(c, /pass.ops.rms_norm(latent.columns(config_.qk_rope_head_dim, config_.kv_lora_rank), /; s/, config_\.mla_norm_eps,\s*c\);/, config_.mla_norm_eps, latent.columns(config_.qk_rope_head_dim, config_.kv_lora_rank));/; s/const Rows c = latent.*?\n//'
-mutant "kv_b as all keys, then all values" $k3/mla.cpp 's/kv_b\.row_slice\(head \* \(nope \+ value\), nope\)/kv_b.row_slice(head * nope, nope)/'
+mutant "scale without the rope part" $k3/mla.cpp 's/config\.qk_head_dim\(\)\)\)/config.qk_nope_head_dim))/'
+mutant "rope part dropped" $mla 's/std::ranges::copy\(q_head\.columns\(nope, rope\)\[row\], (.*?)\.begin\(\)\);/std::ranges::fill($1, 0.0f);/s'
+mutant "norm over latent and rope part" $mla 's/ops\.rms_norm\(c, /ops.rms_norm(latent.columns(shape_.rope, shape_.latent), /; s/, shape_\.norm_eps, c\);/, shape_.norm_eps, latent.columns(shape_.rope, shape_.latent));/; s/const Rows c = latent.*?\n//'
+mutant "kv_b as all keys, then all values" $mla 's/kv_b\.row_slice\(head \* \(nope \+ value\), nope\)/kv_b.row_slice(head * nope, nope)/'
 mutant "no output gate" $k3/mla.cpp 's/  pass\.ops\.gate_sigmoid\(gate, out\);\n//'
-mutant "latent norms with the other epsilon" $k3/mla.cpp 's/config_\.mla_norm_eps/(1.1e-5f - config_.mla_norm_eps)/g'
+mutant "latent norms with the other epsilon" $k3/mla.cpp 's/config\.mla_norm_eps/(1.1e-5f - config.mla_norm_eps)/g'
 
 # Residual stream, 3.1 and 3.2
 mutant "final aggregator omitted" $k3/forward.cpp 's/pass\.residual\.read\(pass\.ops, w\[head_norm::res_norm\], w\[head_norm::res_proj\], w\[head_norm::norm\], pass\.x\);/std::vector<float> gain(pass.x.stride); format(w[head_norm::norm].format).decode_row(w[head_norm::norm], 0, std::span(gain).first(pass.x.width)); pass.ops.rms_norm(pass.residual.prefix(), std::span(gain).first(pass.x.width), config_.rms_norm_eps, pass.x);/; s/#include "base\/check.h"/#include "base\/check.h"\n#include "formats\/format.h"\n#pragma GCC diagnostic ignored "-Wsign-conversion"/'
