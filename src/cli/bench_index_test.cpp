@@ -61,7 +61,7 @@ TEST(BenchIndex, ReleasedCensusBindsToReleasedHeaders) {
   must(write_sparse_shards(directory.path().string(), must(released_shards())));
   const auto config = must(read_model_config(test::released_kimi_k3_config().dump(), "config.json"));
   const auto checkpoint = must(open_checkpoint(directory.path().string(), 2));
-  BoundCensus bound = must(checkpoint->bind(config->census(93), false));
+  BoundCensus bound = must(checkpoint->bind(config->census({93}), false));
   auto& totals = bound.totals;
   EXPECT_EQ(totals["trunk"]["bf16"].bytes + totals["trunk"]["f32"].bytes, 108'811'877'376u);
   EXPECT_EQ(totals["trunk"]["f32"].tensors, 506u);

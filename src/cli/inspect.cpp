@@ -49,7 +49,7 @@ Result<Inspection> look(const InspectFlags& flags) {
     return fail(ErrorKind::usage, fmt::format("--layers {}: the model has {}", flags.layers, seen.config->layers()));
   seen.layers = flags.layers > 0 ? flags.layers : seen.config->layers();
   TRY_TAKE(seen.checkpoint, SafetensorsDir::open(flags.model, flags.threads));
-  TRY_TAKE(seen.census, seen.checkpoint->bind(seen.config->census(seen.layers), seen.layers < seen.config->layers()));
+  TRY_TAKE(seen.census, seen.checkpoint->bind(seen.config->census({seen.layers}), seen.layers < seen.config->layers()));
   for (const std::string& path : seen.checkpoint->files()) {
     std::error_code ignored;
     seen.disk_bytes += std::filesystem::file_size(path, ignored);

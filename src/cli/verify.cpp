@@ -46,7 +46,7 @@ Result<std::unique_ptr<SafetensorsDir>> open_bound(const VerifyFlags& flags) {
     return fail(ErrorKind::usage, fmt::format("--layers {}: the model has {}", flags.layers, config->layers()));
   const int layers = flags.layers > 0 ? flags.layers : config->layers();
   TRY_TAKE(std::unique_ptr<SafetensorsDir> checkpoint, SafetensorsDir::open(flags.model, flags.threads));
-  TRY(checkpoint->bind(config->census(layers), layers < config->layers()));
+  TRY(checkpoint->bind(config->census({layers}), layers < config->layers()));
   return checkpoint;
 }
 

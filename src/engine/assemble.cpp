@@ -38,12 +38,12 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
     engine->experts_ = make_expert_store(
         bound.experts, plan.expert_slots,
         make_policy("default",
-                    {.layers = options.layers, .experts = bound.experts.experts(), .slots = plan.expert_slots}),
-        *engine->queue_, config.census(options.layers).expert);
+                    {.layers = bound.experts.layers(), .experts = bound.experts.experts(), .slots = plan.expert_slots}),
+        *engine->queue_, config.census(engine->survey_.scope()).expert);
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
 
   engine->model_ =
-      config.open(options.layers, plan.prefill_chunk,
+      config.open(engine->survey_.scope(), plan.prefill_chunk,
                   {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get()});
   engine->logits_.resize(static_cast<std::size_t>(config.vocab_size()));
   return engine;

@@ -9,7 +9,7 @@
 namespace sluice {
 
 std::unique_ptr<SequenceState> Engine::new_state() const {
-  return std::make_unique<SequenceState>(config().state_shape(options().layers));
+  return std::make_unique<SequenceState>(config().state_shape(survey_.scope()));
 }
 
 Result<> Engine::step(SequenceState& state, std::span<const int> tokens, bool want_logits) {

@@ -33,6 +33,8 @@ class Engine {
   // Feeds any number of tokens in chunks. Cancelled between chunks.
   Result<> feed(SequenceState& state, std::span<const int> tokens, const CancelFlag& cancel);
   std::span<const float> last_logits() const { return logits_; }
+  // For callers that form their own batches: drafting, goldens.
+  Model& model() { return *model_; }
 
   const ModelConfig& config() const { return *survey_.model.config; }
   const Tokenizer* tokenizer() const { return survey_.model.tokenizer.get(); }  // may be null

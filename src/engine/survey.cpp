@@ -26,6 +26,7 @@ Result<> resolve(EngineOptions& options, const ModelConfig& config) {
   if (options.layers > config.layers())
     return fail(ErrorKind::bad_input,
                 fmt::format("--layers {} is more than the {} layers of the model", options.layers, config.layers()));
+  options.draft_head = options.draft_head && config.has_draft_head() && options.layers == config.layers();
   if (options.context == 0)
     options.context = std::max(std::min(kDefaultContext, config.max_context()), options.context_need);
   if (options.context > config.max_context())
@@ -57,13 +58,15 @@ PlanNeeds find_needs(const Survey& survey) {
   needs.expert_slot_bytes = bound.experts.slot_bytes();
   needs.expert_count = static_cast<std::uint64_t>(bound.experts.count());
   needs.experts_in_use = static_cast<std::uint64_t>(config.experts_per_token());
-  for (int layer = 0; layer < options.layers; ++layer) needs.expert_layers += bound.experts.has(layer, 0) ? 1 : 0;
-  needs.state_bytes = config.state_shape(options.layers).bytes(options.context);
+  for (int layer = 0; layer < bound.experts.layers(); ++layer)
+    needs.expert_layers += bound.experts.has(layer, 0) ? 1 : 0;
+  needs.state_bytes = config.state_shape(survey.scope()).bytes(options.context);
+  if (options.draft_head) needs.state_bytes += config.draft_state_shape().bytes(options.context);
   needs.threads = options.threads;
   needs.chunks = chunks(options);
   for (int rows : needs.chunks) {
     needs.scratch_bytes.push_back(
-        config.scratch_bytes(options.layers, rows) +
+        config.scratch_bytes(survey.scope(), rows) +
         CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) + logits_bytes(config));
     needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
   }
@@ -94,8 +97,7 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   TRY(resolve(survey.options, config));
   TRY_TAKE(const std::unique_ptr<Checkpoint> checkpoint,
            open_checkpoint(survey.model.directory, survey.options.threads));
-  const int layers = survey.options.layers;
-  TRY_TAKE(survey.bound, checkpoint->bind(config.census(layers), layers < config.layers()));
+  TRY_TAKE(survey.bound, checkpoint->bind(config.census(survey.scope()), survey.options.layers < config.layers()));
   survey.files = checkpoint->files();
   survey.needs = find_needs(survey);
   return survey;

@@ -24,7 +24,8 @@ struct EngineOptions {
   int context_need = 0;   // what this run will need at least: prompt + new tokens
   int prefill_chunk = 0;  // rows of a prefill step; 0: as the plan finds good
   IoMode io = IoMode::automatic;
-  int layers = 0;  // bind only the first N layers; 0: all
+  int layers = 0;           // bind only the first N layers; 0: all
+  bool draft_head = false;  // bind the head that drafts tokens too; without effect on models that have none
 };
 
 // A checkpoint directory's small files, understood.
@@ -36,7 +37,9 @@ struct KnownModel {
 Result<KnownModel> know_model(const std::string& directory);
 
 struct Survey {
-  EngineOptions options;  // with threads, context and layers resolved
+  ModelScope scope() const { return {options.layers, options.draft_head}; }
+
+  EngineOptions options;  // with threads, context, layers and draft_head resolved
   KnownModel model;
   std::vector<std::string> files;  // what extents refer to
   BoundCensus bound;

@@ -13,6 +13,7 @@
 #include "checkpoint/block.h"
 #include "compute/ops.h"
 #include "models/chat_format.h"
+#include "models/draft_head.h"
 #include "moe/routes.h"
 #include "residency/expert_store.h"
 #include "residency/row_table.h"
@@ -29,15 +30,27 @@ struct Segment {
   int first_row = 0, rows = 0;     // in the batch
 };
 
+// The part of a model that is bound and run: its first layers, and on request the head that drafts tokens.
+struct ModelScope {
+  int layers = 0;
+  bool draft_head = false;  // requires all layers, and a model that has one
+};
+
 struct ForwardBatch {
   std::span<const int> tokens;        // one per row
   std::span<const Segment> segments;  // cover the rows in order
   std::span<const int> logit_rows;    // ascending rows whose logits are wanted
   Rows logits;                        // [logit_rows.size(), vocab]
+  // Receives the last residual of every row after the final norm, what a draft head goes on from. Null data: not
+  // wanted. Only models that have a draft head know how.
+  Rows hidden = {};  // [tokens.size(), hidden]
   // Called after each layer with the residual stream of all rows; may be empty. For goldens and debugging.
   std::function<void(int layer, Rows residual)> after_layer = {};
   // Called with each layer's choice of experts, [rows, top_k]; may be empty. For traces and goldens.
   std::function<void(int layer, const Routes& routes)> routed = {};
+  // Called by layers that choose the keys that attention may see, if anything had to be left out; may be empty. For
+  // goldens. `scores` are those of all positions up to the row's own.
+  KeysChosen keys_chosen = {};
 };
 
 class Model {
@@ -45,6 +58,8 @@ class Model {
   virtual ~Model() = default;
   // Leaves every state's rows pending; the caller commits. On failure the states of the batch are broken.
   virtual Result<> forward(const ForwardBatch& batch) = 0;
+  // Null if the model was opened without one. Shares the model's stores and scratch: one call at a time to either.
+  virtual DraftHead* draft_head() { return nullptr; }
 };
 
 // The stores a model draws its weights from. All outlive it.
@@ -71,13 +86,17 @@ class ModelConfig {
   // Keeps a reference to the tokenizer.
   virtual Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const = 0;
 
-  // Requires below: 1 <= layers <= this->layers().
-  virtual Census census(int layers) const = 0;
-  virtual StateShape state_shape(int layers) const = 0;
-  virtual int widest_input() const = 0;  // longest vector that a matrix meets
+  virtual int hidden_size() const = 0;
+  virtual bool has_draft_head() const { return false; }
+
+  // Requires below: 1 <= scope.layers <= layers().
+  virtual Census census(ModelScope scope) const = 0;
+  virtual StateShape state_shape(ModelScope scope) const = 0;
+  virtual StateShape draft_state_shape() const { return {}; }  // of DraftHead::new_state
+  virtual int widest_input() const = 0;                        // longest vector that a matrix meets
   // Workspace bytes of a forward pass over at most max_rows rows.
-  virtual std::uint64_t scratch_bytes(int layers, int max_rows) const = 0;
-  virtual std::unique_ptr<Model> open(int layers, int max_rows, const ModelParts& parts) const = 0;
+  virtual std::uint64_t scratch_bytes(ModelScope scope, int max_rows) const = 0;
+  virtual std::unique_ptr<Model> open(ModelScope scope, int max_rows, const ModelParts& parts) const = 0;
 };
 
 }  // namespace sluice

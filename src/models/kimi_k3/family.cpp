@@ -37,11 +37,12 @@ class Family final : public ModelConfig {
   Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const override {
     return kimi_k3::open_chat(tokenizer);
   }
-  Census census(int layers) const override { return kimi_k3::census(config_, layers); }
+  int hidden_size() const override { return config_.hidden_size; }
+  Census census(ModelScope scope) const override { return kimi_k3::census(config_, scope.layers); }
 
-  StateShape state_shape(int layers) const override {
+  StateShape state_shape(ModelScope scope) const override {
     StateShape shape;
-    for (int layer = 0; layer < layers; ++layer) {
+    for (int layer = 0; layer < scope.layers; ++layer) {
       const bool mla = config_.is_mla[static_cast<std::size_t>(layer)];
       shape.recurrent_floats.push_back(mla ? 0 : Kda::state_floats(config_));
       shape.log_width.push_back(mla ? config_.latent_width() : 0);
@@ -54,11 +55,11 @@ class Family final : public ModelConfig {
                      config_.num_attention_heads * config_.v_head_dim, config_.q_lora_rank, config_.kv_lora_rank,
                      config_.num_shared_experts * config_.moe_intermediate_size, config_.routed_expert_hidden_size});
   }
-  std::uint64_t scratch_bytes(int layers, int max_rows) const override {
-    return KimiK3::scratch_bytes(config_, layers, max_rows);
+  std::uint64_t scratch_bytes(ModelScope scope, int max_rows) const override {
+    return KimiK3::scratch_bytes(config_, scope.layers, max_rows);
   }
-  std::unique_ptr<Model> open(int layers, int max_rows, const ModelParts& parts) const override {
-    return std::make_unique<KimiK3>(config_, layers, max_rows, parts);
+  std::unique_ptr<Model> open(ModelScope scope, int max_rows, const ModelParts& parts) const override {
+    return std::make_unique<KimiK3>(config_, scope.layers, max_rows, parts);
   }
 
  private:
