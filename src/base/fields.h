@@ -49,6 +49,7 @@ class Fields {
   bool flag_or(const char* name, bool otherwise) const;
   std::string text_or(const char* name, std::string otherwise) const;
   std::vector<int> integers_or(const char* name, std::vector<int> otherwise, IntRange each) const;
+  std::vector<std::string> texts_or(const char* name, std::vector<std::string> otherwise) const;
 
   // Notes a fault of this object's field `name`: "<path> <problem>".
   void wrong(const char* name, std::string_view problem) const;

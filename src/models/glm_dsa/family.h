@@ -1,0 +1,15 @@
+// GLM-5.2 and its relatives as a family: what the registry lists.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "models/model.h"
+
+namespace sluice::glm_dsa {
+
+// False if this is no config of the family or of a relative that it knows to refuse (by model_type).
+bool accepts(std::string_view model_type);
+Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+
+}  // namespace sluice::glm_dsa
