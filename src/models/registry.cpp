@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/glm_dsa/family.h"
 #include "models/kimi_k3/family.h"
 
 namespace sluice {
@@ -19,6 +20,7 @@ struct FamilyEntry {
 
 constexpr FamilyEntry kFamilies[] = {
     {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config},
+    {"glm", glm_dsa::accepts, glm_dsa::open_config},
 };
 
 }  // namespace

@@ -2,7 +2,9 @@
 #include "moe/router.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 namespace sluice {
 
@@ -21,6 +23,32 @@ void pick(std::span<const float> choice, int top_k, std::vector<int>& ids) {
   std::sort(ids.begin(), ids.end());
 }
 
+// What the experts of one group are worth together: the sum of the two largest of `choice`.
+float group_worth(std::span<const float> choice) {
+  float best = -std::numeric_limits<float>::infinity(), second = best;
+  for (float value : choice) {
+    if (value > best) {
+      second = std::exchange(best, value);
+    } else if (value > second) {
+      second = value;
+    }
+  }
+  return best + second;
+}
+
+// Puts the experts of all groups but the best out of reach.
+void keep_groups(std::span<float> choice, const RouterRule& rule) {
+  const std::size_t width = choice.size() / static_cast<std::size_t>(rule.groups);
+  std::vector<float> worth;
+  for (std::size_t first = 0; first < choice.size(); first += width)
+    worth.push_back(group_worth(choice.subspan(first, width)));
+  std::vector<int> kept;
+  pick(worth, rule.groups_kept, kept);
+  for (std::size_t group = 0; group < worth.size(); ++group)
+    if (!std::ranges::binary_search(kept, static_cast<int>(group)))
+      std::ranges::fill(choice.subspan(group * width, width), -std::numeric_limits<float>::infinity());
+}
+
 }  // namespace
 
 Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule) {
@@ -30,9 +58,12 @@ Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule
   std::vector<int> ids;
   for (int row = 0; row < scores.rows; ++row) {
     const std::span<const float> s = scores[row];
-    if (!bias.empty())
+    if (bias.empty())
+      std::ranges::copy(s, choice.begin());
+    else
       std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
-    pick(bias.empty() ? s : choice, rule.top_k, ids);
+    if (rule.groups > 1) keep_groups(choice, rule);
+    pick(choice, rule.top_k, ids);
     float sum = 0;
     for (int expert : ids) sum += s[static_cast<std::size_t>(expert)];
     const float divisor = rule.renormalize ? sum + rule.sum_epsilon : 1.0f;

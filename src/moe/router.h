@@ -13,6 +13,10 @@ struct RouterRule {
   bool renormalize = true;
   float factor = 1;       // multiplies the weights at the end
   float sum_epsilon = 0;  // added to the sum of scores before the division
+  // Experts are cut into `groups` of neighbours, and only those of the `groups_kept` best groups may be chosen. A group
+  // is worth the sum of its two largest choices. Requires, if groups > 1: two experts a group, and enough in those
+  // kept.
+  int groups = 1, groups_kept = 1;
 };
 
 // scores [rows, experts] are the activated logits (sigmoid, or softmax over all experts). The top_k largest

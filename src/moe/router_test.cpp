@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <random>
+
 namespace sluice {
 namespace {
 
@@ -45,6 +49,36 @@ TEST(Router, WithoutABiasScoresChoose) {
   EXPECT_EQ(routes.of(0)[0].expert, 1);
   EXPECT_EQ(routes.of(0)[1].expert, 3);
   EXPECT_EQ(routes.of(0)[0].weight, .4f / (.4f + .3f));
+}
+
+// Four groups of three against the spec's own words, on scores and biases that leave some sums negative.
+TEST(Router, GroupsAreKeptByTheSumOfTheirTwoBest) {
+  std::mt19937 random(5);
+  for (int repeat = 0; repeat < 500; ++repeat) {
+    std::vector<float> scores(12), bias(12);
+    for (float& score : scores) score = static_cast<float>(random() % 1000) / 1000;
+    for (float& b : bias) b = static_cast<float>(random() % 1000) / 500 - 1;
+    std::vector<std::pair<float, int>> groups, experts;
+    const auto choice = [&](int expert) {
+      return scores[static_cast<std::size_t>(expert)] + bias[static_cast<std::size_t>(expert)];
+    };
+    for (int group = 0; group < 4; ++group) {
+      std::vector<float> sorted = {choice(3 * group), choice(3 * group + 1), choice(3 * group + 2)};
+      std::ranges::sort(sorted, std::greater<>());
+      groups.emplace_back(-(sorted[0] + sorted[1]), group);  // ascending: best first, ties to the lower id
+    }
+    std::ranges::sort(groups);
+    for (int expert = 0; expert < 12; ++expert)
+      if (expert / 3 == groups[0].second || expert / 3 == groups[1].second)
+        experts.emplace_back(-choice(expert), expert);
+    std::ranges::sort(experts);
+    std::vector<int> wanted;
+    for (int place = 0; place < 4; ++place) wanted.push_back(experts[static_cast<std::size_t>(place)].second);
+    std::ranges::sort(wanted);
+    const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 4, .groups = 4, .groups_kept = 2});
+    for (int place = 0; place < 4; ++place)
+      ASSERT_EQ(routes.of(0)[static_cast<std::size_t>(place)].expert, wanted[static_cast<std::size_t>(place)]);
+  }
 }
 
 TEST(Routes, GroupsAreTheUnionInAscendingOrder) {

@@ -241,8 +241,8 @@ double mscale_of(double factor, double mscale) { return 0.1 * mscale * exact_log
 }  // namespace
 
 float GlmConfig::softmax_scale() const {
+  if (!has_yarn) return 1.0f / std::sqrt(static_cast<float>(qk_head_dim()));
   const double plain = 1 / std::sqrt(static_cast<double>(qk_head_dim()));
-  if (!has_yarn) return static_cast<float>(plain);
   const double correction = mscale_of(static_cast<double>(yarn.factor), static_cast<double>(yarn.mscale_all_dim));
   return static_cast<float>(plain * correction * correction);
 }

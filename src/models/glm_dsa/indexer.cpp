@@ -43,7 +43,7 @@ void Indexer::project(Pass& pass, int log, const Lease& w, Rows q_latent) {
   pass.ops.layer_norm(key, decode_vector(w[attention_in::index_k_norm], vector_.slice(0, 1)),
                       decode_vector(w[attention_in::index_k_bias], vector_.slice(1, 1)), config_.index_k_norm_eps, key);
   for (const Rows& heads : {query, key}) pass.ops.rope({heads, dim, 0, RopeLayout::interleaved, pass.cos, pass.sin});
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(config_.index_n_heads * dim)));
+  const float scale = 1.0f / std::sqrt(static_cast<float>(config_.index_n_heads * dim));
   for (int row = 0; row < rows; ++row)
     for (float& weight : weights[row]) weight = weight * scale;
   for (const Segment& segment : pass.segments)

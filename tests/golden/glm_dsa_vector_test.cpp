@@ -1,0 +1,220 @@
+// The engine against GLM-5.2's golden vector (specification, section 10.1): logits, residual norms, experts, chosen
+// keys and their scores, one layer step by step, greedy text, the draft head and drafts. The vector is float64 and
+// nothing in it sits near a tie, so ids and key sets are equal and numbers agree to what float32 can do.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "support/engine/recorded_run.h"
+#include "support/engine/traced_run.h"
+#include "support/glm_vector.h"
+#include "support/golden_vector.h"
+#include "support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLogits = 1e-4, kScores = 1e-5, kWeights = 1e-5, kRelativeNorm = 1e-5;
+constexpr int kDraftLayer = 7;
+
+TEST(GlmVector, GeneratorMakesTheWeightsOfTheSpecification) {
+  std::map<std::string, HashTensor> by_name;
+  std::size_t parameters = 0;
+  for (const auto& shard : glm_tensors())
+    for (const HashTensor& tensor : shard) {
+      by_name.emplace(tensor.name, tensor);
+      parameters += tensor.values().size();
+    }
+  EXPECT_EQ(by_name.size(), glm_vector().at("n_tensors").get<std::size_t>());
+  EXPECT_EQ(parameters, glm_vector().at("n_parameters").get<std::size_t>());
+  for (const auto& [name, check] : glm_vector().at("tensor_checks").items()) {
+    SCOPED_TRACE(name);
+    const HashTensor& tensor = by_name.at(name);
+    EXPECT_EQ(tensor.shape, check.at("shape").get<std::vector<std::uint64_t>>());
+    EXPECT_EQ(fnv1a64(std::as_bytes(std::span(name))), std::stoull(check.at("h").get<std::string>(), nullptr, 16));
+    const std::vector<float> values = tensor.values();
+    double sum = 0;
+    for (float value : values) sum += static_cast<double>(value);
+    EXPECT_NEAR(sum, check.at("sum").get<double>(), 1e-10);
+    for (std::size_t place = 0; place < 3; ++place)
+      EXPECT_NEAR(values[place], check.at("first3")[place].get<double>(), 1e-12);
+  }
+}
+
+double l2(std::span<const float> values) {
+  double sum = 0;
+  for (float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+void expect_near(std::span<const float> ours, const json& theirs, double tolerance) {
+  ASSERT_GE(ours.size(), theirs.size());
+  for (std::size_t place = 0; place < theirs.size(); ++place)
+    ASSERT_NEAR(ours[place], theirs[place].get<double>(), tolerance) << "number " << place;
+}
+
+void expect_experts(const std::vector<Route>& ours, const json& ids) {
+  std::vector<int> chosen;
+  for (const Route& route : ours) chosen.push_back(route.expert);
+  EXPECT_EQ(chosen, ids.get<std::vector<int>>());
+}
+
+// A layer that left nothing out does not tell its keys: they are all.
+void expect_keys(const TracedRow& row, int layer, const json& wanted, int position) {
+  std::vector<int> keys;
+  if (const auto found = row.keys.find(layer); found != row.keys.end())
+    keys = found->second;
+  else
+    for (int key = 0; key <= position; ++key) keys.push_back(key);
+  EXPECT_EQ(keys, wanted.get<std::vector<int>>());
+}
+
+// By rows of a chunk; 0: all at once.
+class GlmVectorRun : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    write_glm_vector(dir_ / "model");
+    options_.draft_head = true;
+    options_.memory_bytes = resident_budget((dir_ / "model").string(), options_);
+    run_ = std::make_unique<TracedRun>((dir_ / "model").string(), options_);
+    rows_ = run_->feed(tokens_, GetParam());
+  }
+  // The token after each position; after the last one the trunk's own.
+  std::vector<int> followers() const {
+    std::vector<int> next(tokens_.begin() + 1, tokens_.end());
+    next.push_back(golden_.at("draft").at("first_token").get<int>());
+    return next;
+  }
+
+  TempDir dir_;
+  EngineOptions options_;
+  const json& golden_ = glm_vector();
+  const std::vector<int> tokens_ = golden_.at("tokens").get<std::vector<int>>();
+  std::unique_ptr<TracedRun> run_;
+  std::vector<TracedRow> rows_;
+};
+
+TEST_P(GlmVectorRun, LogitsAndResiduals) {
+  double worst = 0;
+  for (std::size_t position = 0; position < rows_.size(); ++position) {
+    SCOPED_TRACE("position " + std::to_string(position));
+    expect_near(rows_[position].logits, golden_.at("logits")[position], kLogits);
+    for (std::size_t id = 0; id < rows_[position].logits.size(); ++id)
+      worst = std::max(worst, std::fabs(static_cast<double>(rows_[position].logits[id]) -
+                                        golden_.at("logits")[position][id].get<double>()));
+    EXPECT_EQ(argmax(rows_[position].logits), golden_.at("argmax")[position].get<int>());
+    for (const auto& [layer, residual] : rows_[position].residual) {
+      const double wanted = golden_.at("residual_norms")[position][static_cast<std::size_t>(layer)].get<double>();
+      EXPECT_NEAR(l2(residual), wanted, kRelativeNorm * wanted) << "layer " << layer;
+    }
+    EXPECT_EQ(rows_[position].residual.size(), 7u);
+  }
+  expect_near(rows_.back().hidden, golden_.at("final_norm_last"), kLogits);
+  std::printf("worst difference of logits: %.2e\n", worst);
+}
+
+TEST_P(GlmVectorRun, ExpertsAndWeights) {
+  for (const auto& [layer, experts] : golden_.at("experts").items())
+    for (std::size_t position = 0; position < rows_.size(); ++position)
+      expect_experts(rows_[position].routes.at(std::stoi(layer)), experts[position]);
+  for (const auto& [layer, weights] : golden_.at("expert_weights_last").items())
+    for (std::size_t place = 0; place < weights.size(); ++place)
+      EXPECT_NEAR(rows_.back().routes.at(std::stoi(layer))[place].weight, weights[place].get<double>(), kWeights);
+}
+
+TEST_P(GlmVectorRun, KeysAndTheirScores) {
+  for (const auto& [layer, keys] : golden_.at("indexer").items())
+    for (std::size_t position = 0; position < rows_.size(); ++position)
+      expect_keys(rows_[position], std::stoi(layer), keys[position], static_cast<int>(position));
+  for (const auto& [layer, scores] : golden_.at("index_scores_last").items()) {
+    ASSERT_EQ(rows_.back().scores.at(std::stoi(layer)).size(), scores.size());
+    expect_near(rows_.back().scores.at(std::stoi(layer)), scores, kScores);
+  }
+  EXPECT_EQ(rows_.back().keys.size(), 4u);  // shared layers choose nothing
+}
+
+// What can be seen of one layer from outside: what goes in, what it remembers, whom it asks, what comes out.
+TEST_P(GlmVectorRun, OneLayerStepByStep) {
+  const json& probe = golden_.at("probe");
+  const int layer = probe.at("layer").get<int>(), position = probe.at("position").get<int>();
+  const TracedRow& row = rows_[static_cast<std::size_t>(position)];
+  expect_near(row.residual.at(layer - 1), probe.at("h_in"), kLogits);
+  const std::span<float> remembered = run_->state().log(layer).row(position);
+  expect_near(remembered.first(16), probe.at("kv_latent"), kLogits);
+  expect_near(remembered.subspan(16), probe.at("k_rope_in_place"), kLogits);
+  expect_keys(row, 2, probe.at("set"), position);
+  expect_experts(row.routes.at(layer), probe.at("experts"));
+  for (std::size_t place = 0; place < 3; ++place)
+    EXPECT_NEAR(row.routes.at(layer)[place].weight, probe.at("weights")[place].get<double>(), kWeights);
+  for (std::size_t i = 0; i < row.residual.at(layer).size(); ++i)
+    EXPECT_NEAR(row.residual.at(layer)[i],
+                probe.at("h_in")[i].get<double>() + probe.at("attn_out")[i].get<double>() +
+                    probe.at("ffn_out")[i].get<double>(),
+                kLogits);
+}
+
+TEST_P(GlmVectorRun, GreedyText) {
+  const json& greedy = golden_.at("greedy");
+  int next = argmax(rows_.back().logits);
+  for (std::size_t step = 0; step < greedy.at("tokens").size(); ++step) {
+    ASSERT_EQ(next, greedy.at("tokens")[step].get<int>()) << "step " << step;
+    const TracedRow row = run_->feed({&next, 1}).front();
+    expect_near(row.logits, greedy.at("logits_first6")[step], kLogits);
+    next = argmax(row.logits);
+  }
+}
+
+TEST_P(GlmVectorRun, DraftHeadOverTheTrueHistory) {
+  const json& mtp = golden_.at("mtp");
+  const std::size_t pairs = rows_.size() - 1;
+  const std::vector<TracedRow> rows = run_->extend({rows_.data(), pairs}, std::span(tokens_).subspan(1), GetParam());
+  for (std::size_t position = 0; position < pairs; ++position) {
+    SCOPED_TRACE("position " + std::to_string(position));
+    expect_near(rows[position].logits, mtp.at("logits")[position], kLogits);
+    EXPECT_EQ(argmax(rows[position].logits), mtp.at("argmax")[position].get<int>());
+    expect_keys(rows[position], kDraftLayer, mtp.at("indexer")[position], static_cast<int>(position));
+    expect_experts(rows[position].routes.at(kDraftLayer), mtp.at("experts")[position]);
+    const double wanted = mtp.at("residual_norms")[position].get<double>();
+    EXPECT_NEAR(l2(rows[position].residual.at(kDraftLayer)), wanted, kRelativeNorm * wanted);
+  }
+  expect_near(run_->cursor().hidden, mtp.at("hidden_last"), kLogits);
+}
+
+TEST_P(GlmVectorRun, Drafts) {
+  const json& draft = golden_.at("draft");
+  std::vector<float> logits = run_->extend(rows_, followers(), GetParam()).back().logits;
+  EXPECT_EQ(run_->cursor().position, draft.at("position").get<int>());
+  EXPECT_EQ(run_->cursor().keys, draft.at("set").get<std::vector<int>>());
+  for (std::size_t step = 0; step < draft.at("tokens").size(); ++step) {
+    expect_near(logits, draft.at("logits_first6")[step], kLogits);
+    const int token = argmax(logits);
+    ASSERT_EQ(token, draft.at("tokens")[step].get<int>()) << "step " << step;
+    logits = run_->ahead(token);
+  }
+}
+
+// Drafts that come to nothing, in the trunk and in the head, leave no trace: the same bits as if they had never been.
+TEST_P(GlmVectorRun, RejectedDraftsLeaveNoTrace) {
+  const std::vector<int> next = followers();
+  const std::vector<TracedRow> plain = run_->extend(rows_, next, GetParam());
+  TracedRun drafting((dir_ / "model").string(), options_);
+  for (std::size_t position = 0; position < rows_.size(); ++position) {
+    const int token = tokens_[position], wrong[] = {token, 1, 2, 3};
+    const TracedRow row = drafting.try_rows(wrong, 1).front();  // three drafts, all rejected
+    EXPECT_EQ(row.logits, rows_[position].logits) << "position " << position;
+    const TracedRow drafted = drafting.extend({&row, 1}, {&next[position], 1}).front();
+    EXPECT_EQ(drafted.logits, plain[position].logits) << "position " << position;
+    drafting.ahead(5);
+    drafting.ahead(6);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Chunks, GlmVectorRun, testing::Values(1, 5, 0), [](const auto& instance) {
+  return instance.param == 0 ? std::string("whole") : "by" + std::to_string(instance.param);
+});
+
+}  // namespace
+}  // namespace sluice::test

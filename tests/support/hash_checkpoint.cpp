@@ -1,0 +1,55 @@
+// See hash_checkpoint.h.
+#include "support/hash_checkpoint.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "checkpoint/safetensors_writer.h"
+#include "support/golden_vector.h"
+#include "support/must.h"
+
+namespace sluice::test {
+
+std::vector<float> HashTensor::values() const {
+  const std::uint64_t hash = fnv1a64(std::as_bytes(std::span(name)));
+  std::uint64_t count = 1;
+  for (std::uint64_t extent : shape) count *= extent;
+  std::vector<float> made(count);
+  for (std::uint64_t index = 0; index < count; ++index) {
+    const double u = static_cast<double>(golden_word(hash, index) >> 40) / (1 << 24);
+    made[index] = static_cast<float>((2 * u - 1) * a + b);
+  }
+  return made;
+}
+
+void write_hash_checkpoint(const std::filesystem::path& directory, const std::vector<std::vector<HashTensor>>& shards,
+                           const nlohmann::json& config) {
+  std::filesystem::create_directories(directory);
+  std::map<std::string, std::vector<float>> values;
+  std::vector<SafetensorsLayout> layouts;
+  for (const std::vector<HashTensor>& shard : shards) {
+    std::vector<StoredTensor> stored;
+    for (const HashTensor& tensor : shard) {
+      stored.push_back({tensor.name, StoredType::f32, tensor.shape});
+      values.emplace(tensor.name, tensor.values());
+    }
+    layouts.push_back(must(lay_out_safetensors(std::move(stored))));
+  }
+  const int count = static_cast<int>(layouts.size());
+  for (int shard = 0; shard < count; ++shard) {
+    const SafetensorsLayout& layout = layouts[static_cast<std::size_t>(shard)];
+    const auto fill = [&](std::size_t tensor, std::uint64_t offset, std::span<std::byte> piece) -> Result<> {
+      const auto bytes = std::as_bytes(std::span(values.at(layout.tensors[tensor].name)));
+      std::ranges::copy(bytes.subspan(offset, piece.size()), piece.begin());
+      return {};
+    };
+    must(write_safetensors((directory / shard_name(shard + 1, count)).string(), layout, fill, {1, Durability::cached}));
+  }
+  must(write_safetensors_index(directory.string(), layouts));
+  must(write_text_file((directory / "config.json").string(), config.dump(1)));
+}
+
+}  // namespace sluice::test
