@@ -45,18 +45,19 @@ Result<std::string> read_all(const std::string& path) {
 struct Prompt {
   std::vector<int> ids;
   std::unique_ptr<ChatFormat> chat;
+  Conversation conversation;
   ChatOptions chat_options;
 };
 
 Result<> render_turn(const RunFlags& flags, const KnownModel& model, const std::string& text, Prompt& prompt) {
-  TRY_TAKE(prompt.chat, model.config->open_chat(*model.tokenizer));
+  TRY_TAKE(prompt.chat, model.config->open_chat(*model.tokenizer, model.directory));
   prompt.chat_options = prompt.chat->defaults();
   if (flags.think == "off") {
     prompt.chat_options.thinking = false;
   } else if (!flags.think.empty()) {
     prompt.chat_options.effort = flags.think;
   }
-  Conversation conversation;
+  Conversation& conversation = prompt.conversation;
   if (!flags.system.empty())
     conversation.messages.push_back({.role = Role::system, .content = {{.text = flags.system}}});
   conversation.messages.push_back({.role = Role::user, .content = {{.text = text}}});
@@ -65,7 +66,7 @@ Result<> render_turn(const RunFlags& flags, const KnownModel& model, const std::
 }
 
 Result<Prompt> read_prompt(const RunFlags& flags, const KnownModel& model) {
-  Prompt prompt{.ids = flags.ids, .chat = nullptr, .chat_options = {}};
+  Prompt prompt{.ids = flags.ids, .chat = nullptr, .conversation = {}, .chat_options = {}};
   if (prompt.ids.empty()) {
     std::string text = flags.prompt;
     if (!flags.prompt_file.empty()) {
@@ -93,7 +94,7 @@ std::unique_ptr<TokenOutput> make_output(const RunFlags& flags, const Engine& en
   const OutputOptions options{.stops = flags.sampling.stop, .shown = flags.json != "-"};
   if (engine.tokenizer() == nullptr) return id_output(options);
   if (prompt.chat == nullptr) return text_output(*engine.tokenizer(), options);
-  return chat_output(prompt.chat->reply_parser(prompt.chat_options), options);
+  return chat_output(prompt.chat->reply_parser(prompt.conversation, prompt.chat_options), options);
 }
 
 Request make_request(const RunFlags& flags, const Engine& engine, const Prompt& prompt) {

@@ -59,7 +59,7 @@ class IdOutput final : public Shown {
 class TextOutput final : public Shown {
  public:
   TextOutput(const Tokenizer& tokenizer, const OutputOptions& options) : Shown(options), tokenizer_(tokenizer) {}
-  bool add(int id) override { return tokenizer_.is_special(id) || say(utf8_.push(tokenizer_.bytes(id))); }
+  bool add(int id) override { return !tokenizer_.is_shown(id) || say(utf8_.push(tokenizer_.bytes(id))); }
   void finish() override {
     say(utf8_.finish());
     Shown::finish();

@@ -34,8 +34,10 @@ class ChatFormat {
   // The prompt up to where the model continues. bad_input or unsupported if the format cannot say it; names the
   // message.
   virtual Result<std::vector<int>> render(const Conversation& conversation, const ChatOptions& options) const = 0;
-  // For the reply to a prompt that was rendered with these options. The format must outlive the parser.
-  virtual std::unique_ptr<ReplyParser> reply_parser(const ChatOptions& options) const = 0;
+  // For the reply to a prompt that was rendered from these: how a reply begins and what its arguments mean depends on
+  // them. The format must outlive the parser.
+  virtual std::unique_ptr<ReplyParser> reply_parser(const Conversation& conversation,
+                                                    const ChatOptions& options) const = 0;
   // Tokens that end the turn.
   virtual std::vector<int> stop_ids() const = 0;
 };

@@ -83,8 +83,10 @@ class ModelConfig {
   virtual int experts_per_token() const = 0;            // routed, of one layer
   virtual std::string_view tokenizer_file() const = 0;  // beside the weights
   virtual Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const = 0;
-  // Keeps a reference to the tokenizer.
-  virtual Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const = 0;
+  // Keeps a reference to the tokenizer. `directory`: of the checkpoint, which may say which revision of the format it
+  // is.
+  virtual Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer,
+                                                        const std::string& directory) const = 0;
 
   virtual int hidden_size() const = 0;
   virtual bool has_draft_head() const { return false; }

@@ -25,6 +25,7 @@ class BpeTokenizer final : public Tokenizer {
   Result<std::vector<int>> encode(std::string_view text, SpecialSpelling spelling) const override;
   std::string_view bytes(int id) const override;
   bool is_special(int id) const override { return id >= ranks_.size(); }
+  bool is_shown(int id) const override { return !is_special(id); }
   int special_id(std::string_view spelling) const override;
   std::uint64_t resident_bytes() const override;
 

@@ -13,9 +13,11 @@
 
 namespace sluice {
 
-enum class Role { system, user, assistant, tool };
+// A developer's message is a system message wherever the format knows no difference. A reminder is what some formats
+// put into the conversation beside it, such as the date.
+enum class Role { system, developer, user, assistant, tool, latest_reminder };
 
-// "system" (also "developer"), "user", "assistant", "tool"; anything else is bad_input that lists these.
+// By its name; anything else is bad_input that lists them.
 Result<Role> parse_role(std::string_view name);
 std::string_view role_name(Role role);
 
@@ -41,6 +43,8 @@ struct Message {
   std::vector<ToolCall> calls = {};       // assistant
   std::string tool_call_id = {};          // tool: whose result this is; may be empty
   std::vector<std::string> tools = {};    // system: JSON objects of tools that become available here
+  // An auxiliary job that the model does after this message instead of answering, in the words of its format ("title").
+  std::string task = {};
 };
 
 struct Conversation {
@@ -61,6 +65,8 @@ struct ResponseFormat {
 struct ChatOptions {
   bool thinking = true;
   std::optional<std::string> effort = {};  // how much to think; the words are the family's; none: say nothing
+  // Show the reasoning of earlier turns too, where a format would drop it: longer, but prompts then only grow.
+  bool keep_reasoning = false;
   ToolChoice tool_choice = ToolChoice::automatic;
   ResponseFormat response_format = {};
 };

@@ -29,7 +29,10 @@ class Tokenizer {
   virtual Result<std::vector<int>> encode(std::string_view text, SpecialSpelling spelling) const = 0;
   // The bytes of a token, which may begin or end inside a character. Requires: 0 <= id < vocab_size().
   virtual std::string_view bytes(int id) const = 0;
+  // Never made of text, only where SpecialSpelling::token allows it.
   virtual bool is_special(int id) const = 0;
+  // Whether a reader of raw output sees the token: false for special tokens that are markup and nothing else.
+  virtual bool is_shown(int id) const = 0;
   // The id of a special token, or -1.
   virtual int special_id(std::string_view spelling) const = 0;
   // Memory this tokenizer holds, for the memory plan.

@@ -19,19 +19,10 @@ class Chat final : public ChatFormat {
 
   Result<std::vector<int>> render(const Conversation& conversation, const ChatOptions& options) const override {
     TRY_TAKE(const std::vector<PromptPart> parts, render_prompt(conversation, options));
-    std::vector<int> ids;
-    for (const PromptPart& part : parts) {
-      if (part.control) {
-        ids.push_back(tokenizer_.special_id(part.text));
-        continue;
-      }
-      TRY_TAKE(const std::vector<int> text, tokenizer_.encode(part.text, SpecialSpelling::text));
-      ids.insert(ids.end(), text.begin(), text.end());
-    }
-    return ids;
+    return encode_parts(parts, tokenizer_);
   }
 
-  std::unique_ptr<ReplyParser> reply_parser(const ChatOptions& options) const override {
+  std::unique_ptr<ReplyParser> reply_parser(const Conversation&, const ChatOptions& options) const override {
     return make_reply_parser(tokenizer_, control_, options.thinking);
   }
 

@@ -8,19 +8,12 @@
 #include <vector>
 
 #include "models/chat_format.h"
+#include "models/common/prompt_parts.h"
 #include "text/tokenizer.h"
 
 namespace sluice::kimi_k3 {
 
-// A piece of a prompt. Each is encoded by itself, because ids depend on where a text is cut (spec section 6.2).
-struct PromptPart {
-  bool control = false;  // one control token, by its spelling; else ordinary text, whatever it looks like
-  std::string text;
-
-  bool operator==(const PromptPart&) const = default;
-};
-
-// The pieces of a prompt, in the order of spec section 6.3.
+// The pieces of a prompt, in the order of spec section 6.3 and cut as in section 6.2.
 Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, const ChatOptions& options);
 
 // The tokens that structure consists of.

@@ -40,7 +40,7 @@ Ids ids_of(std::string_view reply) { return test::must(tokenizer().encode(reply,
 
 Events parse(const Ids& ids, bool thinking = true, bool finish = true) {
   Events events;
-  const auto parser = chat().reply_parser({.thinking = thinking});
+  const auto parser = chat().reply_parser({}, {.thinking = thinking});
   parser->push(ids, events);
   if (finish) parser->finish(events);
   return events;
@@ -91,7 +91,7 @@ TEST(KimiK3Parse, HowTokensArriveChangesNothing) {
   const Ids ids = ids_of(kWhole);
   for (std::size_t cut = 0; cut <= ids.size(); ++cut) {
     Events events;
-    const auto parser = chat().reply_parser({});
+    const auto parser = chat().reply_parser({}, {});
     parser->push(std::span(ids).first(cut), events);
     parser->push(std::span(ids).subspan(cut), events);
     ASSERT_EQ(events, kWholeEvents) << cut;
@@ -99,7 +99,7 @@ TEST(KimiK3Parse, HowTokensArriveChangesNothing) {
   std::mt19937 random(41);
   for (int round = 0; round < 300; ++round) {
     Events events;
-    const auto parser = chat().reply_parser({});
+    const auto parser = chat().reply_parser({}, {});
     for (std::size_t at = 0; at < ids.size();) {
       const std::size_t size = std::min<std::size_t>(1 + random() % 7, ids.size() - at);
       parser->push(std::span(ids).subspan(at, size), events);
@@ -144,7 +144,7 @@ TEST(KimiK3Parse, ATruncatedReplyDeliversWhatIsThere) {
 }
 
 TEST(KimiK3Parse, TextIsShownAtOnceAndTagsAreHeldBack) {
-  const auto parser = chat().reply_parser({});
+  const auto parser = chat().reply_parser({}, {});
   Events events;
   parser->push(ids_of("a\u4f60"), events);
   EXPECT_EQ(events, Events{reasoning("a\u4f60")});
@@ -392,7 +392,7 @@ TEST(KimiK3Parse, RandomTokensLoseNoText) {
     }
     const Events events = parse(ids, round % 2 == 0);
     Events in_parts;
-    const auto parser = chat().reply_parser({.thinking = round % 2 == 0});
+    const auto parser = chat().reply_parser({}, {.thinking = round % 2 == 0});
     for (const int id : ids) parser->push(std::span(&id, 1), in_parts);
     parser->finish(in_parts);
     ASSERT_EQ(events, in_parts);

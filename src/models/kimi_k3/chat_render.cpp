@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "models/common/format_places.h"
 #include "models/kimi_k3/chat.h"
 #include "text/json_text.h"
 
@@ -109,22 +110,15 @@ Result<> place_results(std::span<const Message> results, std::span<const ToolCal
   return {};
 }
 
+constexpr FormatPlaces kPlaces = {.format = "Kimi K3", .tools = true, .message_tools = true};
+
 Result<> check(const Message& message) {
-  for (const ContentPart& part : message.content)
-    if (part.kind != ContentPart::Kind::text)
-      return fail(ErrorKind::unsupported, fmt::format("a part of type '{}' cannot be read", part.text),
-                  "sluice runs this model on text alone: send parts of type text");
-  if (message.role != Role::assistant && !message.calls.empty())
-    return fail(ErrorKind::bad_input, "only an assistant's message can hold tool calls");
-  if (!message.tools.empty() && message.role != Role::system)
-    return fail(ErrorKind::bad_input, "only a system message can declare tools");
+  TRY(check_message(message, kPlaces));
   const bool has_text =
       std::ranges::any_of(message.content, [](const ContentPart& part) { return !part.text.empty(); });
   if (!message.tools.empty() && has_text)
     return fail(ErrorKind::bad_input, "it declares tools and holds text as well",
                 "the format has no place for both: send two messages");
-  for (const ToolCall& call : message.calls)
-    if (call.name.empty()) return fail(ErrorKind::bad_input, "a tool call has no name");
   return {};
 }
 
@@ -134,10 +128,7 @@ Result<std::vector<PlacedMessage>> place(const std::vector<Message>& messages) {
   std::size_t answered = 0;  // results since the calls were made
   const std::span<const Message> all(messages);
   for (std::size_t at = 0; at < all.size();) {
-    const auto within = [&](Error error) {
-      return tl::unexpected<Error>(
-          std::move(error).within(fmt::format("message {} ({})", at + 1, role_name(all[at].role))));
-    };
+    const auto within = [&](Error error) { return within_message(std::move(error), at, all[at]); };
     if (Result<> sound = check(all[at]); !sound) return within(std::move(sound.error()));
     if (all[at].role == Role::tool) {
       std::size_t end = at;
@@ -265,7 +256,8 @@ Result<> write_assistant(const Message& message, bool thinking, Xtml& xtml) {
 Result<> write_message(const PlacedMessage& placed, bool thinking, Xtml& xtml) {
   const Message& message = *placed.message;
   if (!message.tools.empty()) return declare_tools(message.tools, kNewToolsIntroduction, xtml);
-  std::vector<Attribute> attributes = {{"role", std::string(role_name(message.role))}};
+  const Role role = message.role == Role::developer ? Role::system : message.role;
+  std::vector<Attribute> attributes = {{"role", std::string(role_name(role))}};
   if (message.role == Role::tool) {
     attributes.emplace_back("tool", placed.tool);
     attributes.emplace_back("index", std::to_string(placed.index));

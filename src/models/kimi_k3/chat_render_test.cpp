@@ -374,6 +374,8 @@ TEST(KimiK3Render, WhatTheFormatCannotSayIsRefused) {
       {{.messages = {{.role = Role::user, .tools = {"{}"}}}}, {}, ErrorKind::bad_input, "only a system message"},
       {{.messages = {{.role = Role::user, .calls = {{.name = "x"}}}}}, {}, ErrorKind::bad_input, "tool calls"},
       {{.messages = {{.role = Role::assistant, .calls = {{}}}}}, {}, ErrorKind::bad_input, "no name"},
+      {{.messages = {{.role = Role::latest_reminder}}}, {}, ErrorKind::unsupported, "Kimi K3"},
+      {{.messages = {{.task = "title"}}}, {}, ErrorKind::unsupported, "task 'title'"},
       {{.messages = {hello}},
        {.response_format = {ResponseFormat::Kind::json_schema, "{", ""}},
        ErrorKind::bad_input,
@@ -391,7 +393,8 @@ TEST(KimiK3Render, WhatTheFormatCannotSayIsRefused) {
 
 TEST(KimiK3Render, RolesAreNamed) {
   EXPECT_EQ(test::must(parse_role("tool")), Role::tool);
-  EXPECT_EQ(test::must(parse_role("developer")), Role::system);
+  EXPECT_EQ(rendered({.role = test::must(parse_role("developer")), .content = {{.text = "x"}}}),
+            rendered(says(Role::system, "x")));
   const auto unknown = parse_role("robot");
   ASSERT_FALSE(unknown);
   EXPECT_NE(unknown.error().what.find("'robot'"), std::string::npos);

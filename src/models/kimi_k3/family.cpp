@@ -34,7 +34,7 @@ class Family final : public ModelConfig {
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
     return kimi_k3::open_tokenizer(directory, config_.vocab_size);
   }
-  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) const override {
+  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer, const std::string&) const override {
     return kimi_k3::open_chat(tokenizer);
   }
   int hidden_size() const override { return config_.hidden_size; }
