@@ -13,6 +13,7 @@
 #include "checkpoint/synth.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "models/glm_dsa/synth.h"
 #include "models/kimi_k3/synth.h"
 
 namespace sluice::cli {
@@ -20,6 +21,7 @@ namespace {
 
 // A new family: its line here.
 const std::map<std::string, Result<SynthCheckpoint> (*)(const SynthOptions&)> kFamilies{
+    {"glm-5.2", glm_dsa::synth_checkpoint},
     {"kimi-k3", kimi_k3::synth_checkpoint},
 };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plants each known mistake of Kimi K3 engines into a copy of the sources, builds the golden tests and sees them fail.
+# Plants each known mistake of Kimi K3 and GLM engines into a copy of the sources, builds the golden tests and sees them fail.
 # A golden that a mistake can pass proves nothing. Usage: tests/mutations/run.sh [BUILD FOLDER] [only mutants whose name holds this]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -14,7 +14,7 @@ done
 cmake -S "$work/tree" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1 -DNDEBUG" >"$work/configure.log"
 
 build() { ninja -C "$work/build" golden_tests >"$work/build.log" 2>&1; }
-passes() { "$work/build/tests/golden_tests" --gtest_filter='*KimiK3Oracle*:*KimiK3VectorRun*' --gtest_brief=1 >"$work/test.log" 2>&1; }
+passes() { "$work/build/tests/golden_tests" --gtest_filter='*Oracle*:*VectorRun*' --gtest_brief=1 >"$work/test.log" 2>&1; }
 
 build || { tail -20 "$work/build.log"; echo "mutations: the unchanged sources do not build"; exit 1; }
 passes || { tail -20 "$work/test.log"; echo "mutations: the unchanged sources fail"; exit 1; }
@@ -94,6 +94,33 @@ mutant "nibbles swapped" $kernels/lanes_scalar.h 's/even = each\(\[=\]\(int i\) 
   $kernels/lanes_avx512.h 's/even = _mm512_permutexvar_ps\(bytes, table\);/even = _mm512_permutexvar_ps(_mm512_srli_epi32(bytes, 4), table);/'
 mutant "one-based layer list read as zero-based" $k3/config.cpp 's/static_cast<std::size_t>\(layer - 1\)/static_cast<std::size_t>(layer % layers)/'
 mutant "expert of a neighbouring number" $k3/census.cpp 's/fmt::format\("language_model\.model\.layers\.\{\}\.block_sparse_moe\.experts\.\{\}\.", layer, number\)/fmt::format("language_model.model.layers.{}.block_sparse_moe.experts.{}.", layer, number ^ 1)/'
+
+# GLM, spec of GLM-5.2: sections 3.3 to 3.6
+glm=src/models/glm_dsa
+mutant "glm: main rotation by halves" $glm/attention.cpp 's/RopeLayout::interleaved/RopeLayout::half_split/'
+mutant "glm: shared key not rotated" $glm/attention.cpp 's/      rotate\(heads_\.key_rope\(\).*?\n//'
+mutant "glm: theta of other models" $glm/rope.cpp 's/static_cast<double>\(config\.rope_theta\)/10000.5/'
+mutant "glm: indexer rotation by halves" $glm/indexer.cpp 's/RopeLayout::interleaved/RopeLayout::half_split/'
+mutant "glm: indexer rotates its last numbers" $glm/indexer.cpp 's/\{heads, dim, 0,/{heads, dim, dim - 2 * pass.cos.width,/'
+mutant "glm: index scores without relu" $kernels/attention.inl 's/score > 0 \? score : 0/score/'
+mutant "glm: index keys without their bias" $kernels/elementwise.inl 's/fma\(mul\(value, set1\(r\)\), weight, b\)/fma(mul(value, set1(r)), weight, mul(b, zero()))/'
+mutant "glm: index keys by RMS, not by deviation" $kernels/elementwise.inl 's/mean = total\(x, count\) \/ n/mean = 0.f * total(x, count)/'
+mutant "glm: index weights scaled by heads alone" $glm/indexer.cpp 's/config_\.index_n_heads \* dim\)/config_.index_n_heads)/'
+mutant "glm: index keys forgotten while everything fits" $glm/indexer.cpp 's/(  for \(const Segment& segment : pass\.segments\)\n)(    for \(int row = 0; row < segment\.rows; \+\+row\)\n      std::ranges::copy)/$1    if (segment.state->length() + segment.rows > config_.index_topk)\n$2/'
+mutant "glm: one position too many" $glm/indexer.cpp 's/, config_\.index_topk, chosen\)/, config_.index_topk + 1, chosen)/'
+mutant "glm: ties to the higher position" src/models/common/indexer.cpp 's/for \(std::size_t position = 0; position < scores\.size\(\); \+\+position\)/for (std::size_t position = scores.size(); position-- > 0;)/; s/(\n  \}\n)(\}\n\n\}  \/\/ namespace sluice)/$1  std::ranges::sort(positions.end() - count, positions.end());\n$2/'
+mutant "glm: choice ignored where it is shared" $glm/attention.cpp 's/logs\.latent, pass\.choice\)/logs.latent, config_.owns_indexer(layer) || !pass.leaves_keys ? pass.choice : KeyChoice{})/'
+mutant "glm: latent norms with the main epsilon" $glm/attention.cpp 's/config\.latent_norm_eps/config.rms_norm_eps * 10/'
+mutant "glm: no scaling of the routed experts" $glm/mlp.cpp 's/\.factor = config_\.routed_scaling_factor/.factor = 1/'
+mutant "glm: no shared experts" $glm/mlp.cpp 's/  pass\.ops\.add\(shared_out_.*?\n//'
+mutant "glm: groups by their best expert" src/moe/router.cpp 's/return best \+ second;/return best + 0 * second;/'
+mutant "glm: YaRN without its scale" $glm/config.cpp 's/plain \* correction \* correction/plain + 0 * correction/'
+mutant "glm: YaRN ramp upside down" $glm/rope.cpp 's/\(\(1 - ramp\) \+ ramp \/ factor\)/(ramp + (1 - ramp) \/ factor)/'
+# Section 4
+mutant "glm: draft head fed with hidden before embedding" $glm/mtp.cpp 's/pairs\.columns\(0, width\)/pairs.columns(HERE)/; s/pairs\.columns\(width, width\)/pairs.columns(0, width)/; s/HERE/width, width/'
+mutant "glm: draft head fed before the final norm" $glm/forward.cpp 's/std::ranges::copy\(pass\.x\[row\], batch\.hidden/std::ranges::copy(pass.residual[row], batch.hidden/'
+mutant "glm: drafts fed back before the norm" $glm/mtp.cpp 's/std::ranges::copy\(pass\.x\[0\], cursor/std::ranges::copy(pass.residual[0], cursor/'
+mutant "glm: drafts at the position before" $glm/mtp.cpp 's/begin_ahead\(segment, cursor\.position \+ 1/begin_ahead(segment, cursor.position/'
 
 echo "mutations: $caught caught, $survived survived"
 [ "$survived" = 0 ]

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "models/common/synth_shard.h"
 
 namespace sluice::kimi_k3 {
 namespace {
@@ -62,33 +63,7 @@ constexpr int kSharedExperts = 2, kConvTaps = 4;
 // Every fourth layer, and the last; a model of one layer keeps it for KDA.
 bool is_mla(int layer, int layers) { return layer % 4 == 3 || (layer == layers - 1 && layer > 0); }
 
-// Collects the tensors of a shard; names are completed with the prefix.
-class Shard {
- public:
-  Shard(std::vector<SynthTensor>& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
-
-  // y = W x with y of root mean square `gain` where x has 1: W has gain / sqrt(cols).
-  void matrix(const std::string& name, int rows, int cols, double gain) {
-    add(name + ".weight", StoredType::bf16, {rows, cols}, {ValueKind::around_zero, gain / std::sqrt(cols)});
-  }
-  void norm(const std::string& name, int width, StoredType type = StoredType::bf16) {
-    add(name + ".weight", type, {width}, {ValueKind::near_one});
-  }
-  void packed(const std::string& name, int rows, int cols, double gain) {
-    add(name + ".weight_packed", StoredType::u8, {rows, cols / 2}, {ValueKind::e2m1_codes});
-    add(name + ".weight_scale", StoredType::u8, {rows, cols / 32},
-        {ValueKind::e8m0_near, gain / (kE2m1Rms * std::sqrt(cols))});
-  }
-  void add(const std::string& name, StoredType type, std::initializer_list<int> shape, ValueRule values) {
-    StoredTensor stored{prefix_ + name, type, {}};
-    for (const int extent : shape) stored.shape.push_back(static_cast<std::uint64_t>(extent));
-    out_.push_back({std::move(stored), values});
-  }
-
- private:
-  std::vector<SynthTensor>& out_;
-  std::string prefix_;
-};
+using Shard = SynthShard;
 
 void add_kda(Shard& out, const Sizes& s) {
   for (const char* stream : {"q", "k", "v"}) {
@@ -119,11 +94,8 @@ void add_mla(Shard& out, const Sizes& s) {
 }
 
 // Gate and up are wide enough that values pass the caps of SiTU at 4 and 25; down brings them back to about 1.
-void add_gated(Shard& out, const std::string& prefix, int width, int inner) {
-  out.matrix(prefix + "gate_proj", inner, width, 3);
-  out.matrix(prefix + "up_proj", inner, width, 12);
-  out.matrix(prefix + "down_proj", width, inner, 0.1);
-}
+// Gate and up are wide enough that values pass the caps of SiTU at 4 and 25; down brings them back to about 1.
+constexpr SynthShard::Gains kGains{3, 12, 0.1};
 
 void add_moe(Shard& out, const Sizes& s) {
   out.matrix("gate", s.experts, s.hidden, 2);
@@ -131,7 +103,7 @@ void add_moe(Shard& out, const Sizes& s) {
   out.matrix("routed_expert_down_proj", s.latent, s.hidden, 1);
   out.norm("routed_expert_norm", s.latent);
   out.matrix("routed_expert_up_proj", s.hidden, s.latent, 1);
-  add_gated(out, "shared_experts.", s.hidden, kSharedExperts * s.expert_inner);
+  out.gated("shared_experts.", s.hidden, kSharedExperts * s.expert_inner, kGains);
   for (int expert = 0; expert < s.experts; ++expert) {
     const std::string name = fmt::format("experts.{}.", expert);
     out.packed(name + "w1", s.expert_inner, s.latent, 3);
@@ -154,7 +126,7 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
   is_mla(layer, s.layers) ? add_mla(attention, s) : add_kda(attention, s);
   if (layer == 0) {
     Shard dense(tensors, prefix + "mlp.");
-    add_gated(dense, "", s.hidden, s.dense);
+    dense.gated("", s.hidden, s.dense, kGains);
   } else {
     Shard moe(tensors, prefix + "block_sparse_moe.");
     add_moe(moe, s);

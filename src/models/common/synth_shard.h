@@ -1,0 +1,33 @@
+// Collects the tensors of a shard of a random checkpoint; names are completed with a prefix.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "checkpoint/synth.h"
+
+namespace sluice {
+
+class SynthShard {
+ public:
+  SynthShard(std::vector<SynthTensor>& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
+
+  // y = W x with y of root mean square `gain` where x has 1: W has gain / sqrt(cols).
+  void matrix(const std::string& name, int rows, int cols, double gain);
+  void norm(const std::string& name, int width, StoredType type = StoredType::bf16);
+  // MXFP4, as two tensors.
+  void packed(const std::string& name, int rows, int cols, double gain);
+  // gate_proj and up_proj [inner, width], down_proj [width, inner].
+  struct Gains {
+    double gate, up, down;
+  };
+  void gated(const std::string& name, int width, int inner, const Gains& gains);
+  void add(const std::string& name, StoredType type, std::initializer_list<int> shape, ValueRule values);
+
+ private:
+  std::vector<SynthTensor>& out_;
+  std::string prefix_;
+};
+
+}  // namespace sluice
