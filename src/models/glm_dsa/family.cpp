@@ -36,7 +36,7 @@ class Family final : public ModelConfig {
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
     return fail(ErrorKind::unsupported, fmt::format("{}: no tokenizer", directory));
   }
-  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer&) const override {
+  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer&, const std::string&) const override {
     return fail(ErrorKind::unsupported, "no chat format");
   }
   Census census(ModelScope scope) const override { return glm_dsa::census(config_, scope); }
