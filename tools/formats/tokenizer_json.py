@@ -135,6 +135,27 @@ def olmoe_file(vocabulary):
     }
 
 
+def olmoe_settings(config):
+    """tokenizer_config.json of OLMoE's kind."""
+    end = OLMOE_LAST[-1]
+    return {"add_bos_token": False, "add_eos_token": False, "add_prefix_space": False, "bos_token": end, "eos_token": end,
+            "pad_token": "<|padding|>", "tokenizer_class": "GPTNeoXTokenizer", "unk_token": None,
+            "clean_up_tokenization_spaces": False, "model_max_length": config["max_position_embeddings"]}
+
+
+def glm_settings(config):
+    """tokenizer_config.json of GLM-5.2's kind."""
+    return {"clean_up_tokenization_spaces": False, "do_lower_case": False, "eos_token": "<|endoftext|>",
+            "model_max_length": config["max_position_embeddings"], "pad_token": "<|endoftext|>", "padding_side": "left",
+            "remove_space": False, "tokenizer_class": "PreTrainedTokenizer"}
+
+
+def glm_generation(config):
+    """generation_config.json of GLM-5.2's kind."""
+    return {"eos_token_id": config["eos_token_id"], "pad_token_id": config["pad_token_id"], "temperature": 1.0,
+            "top_p": 0.95, "transformers_version": "5.12.0"}
+
+
 def write_json(path, value):
     with open(path, "w", encoding="utf-8") as out:
         json.dump(value, out, indent=1, ensure_ascii=False)

@@ -30,16 +30,11 @@ ACCEPTED = (0.2, 0.85)  # share of drafts that should be right
 
 def write(name, seed, directory):
     config = tiny_glm_dsa.config(name)
-    float_checkpoint.write_checkpoint(
-        directory, config,
-        {"eos_token_id": config["eos_token_id"], "pad_token_id": config["pad_token_id"], "temperature": 1.0,
-         "top_p": 0.95, "transformers_version": "5.12.0"},
-        layout.groups(config), tiny_glm_dsa.initial_tensors(config, seed), fused=name in tiny_glm_dsa.FUSED,
-        largest=tiny_glm_dsa.largest_byte)
-    tokenizer_json.write_tokenizer(directory, tokenizer_json.glm_file(tiny_glm_dsa.VOCABULARY), {
-        "clean_up_tokenization_spaces": False, "do_lower_case": False, "eos_token": "<|endoftext|>",
-        "model_max_length": config["max_position_embeddings"], "pad_token": "<|endoftext|>",
-        "padding_side": "left", "remove_space": False, "tokenizer_class": "PreTrainedTokenizer"})
+    float_checkpoint.write_checkpoint(directory, config, tokenizer_json.glm_generation(config), layout.groups(config),
+                                      tiny_glm_dsa.initial_tensors(config, seed), fused=name in tiny_glm_dsa.FUSED,
+                                      largest=tiny_glm_dsa.largest_byte)
+    tokenizer_json.write_tokenizer(directory, tokenizer_json.glm_file(tiny_glm_dsa.VOCABULARY),
+                                   tokenizer_json.glm_settings(config))
 
 
 def read_config(directory):

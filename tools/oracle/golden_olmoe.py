@@ -22,11 +22,8 @@ def write(name, seed, directory):
     float_checkpoint.write_checkpoint(directory, config, {"eos_token_id": config["eos_token_id"], "pad_token_id": 1},
                                       olmoe_layout.groups(config), tiny_olmoe.initial_tensors(config, seed),
                                       fused=name in tiny_olmoe.FUSED)
-    end = tokenizer_json.OLMOE_LAST[-1]
-    tokenizer_json.write_tokenizer(directory, tokenizer_json.olmoe_file(tiny_olmoe.VOCABULARY), {
-        "add_bos_token": False, "add_eos_token": False, "add_prefix_space": False, "bos_token": end, "eos_token": end,
-        "pad_token": "<|padding|>", "tokenizer_class": "GPTNeoXTokenizer", "unk_token": None,
-        "clean_up_tokenization_spaces": False, "model_max_length": config["max_position_embeddings"]})
+    tokenizer_json.write_tokenizer(directory, tokenizer_json.olmoe_file(tiny_olmoe.VOCABULARY),
+                                   tokenizer_json.olmoe_settings(config))
 
 
 def read_config(directory):

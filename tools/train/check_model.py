@@ -1,6 +1,6 @@
-"""Asserts that the training class is the oracle's function, and its MXFP4 rounding the file's.
+"""Asserts that the training classes are the oracles' functions, and their MXFP4 and FP8 rounding the files'.
 
-Random weights in float64 on a tiny model with every kind of layer; sequences whose lengths are not multiples of a chunk.
+Random weights in float64 on tiny models with every kind of layer; sequences whose lengths are not multiples of a chunk.
 Run: /usr/bin/python3 tools/train/check_model.py
 """
 
@@ -12,12 +12,19 @@ import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "formats"), os.path.join(HERE, "..", "oracle")]
+import glm_dsa  # noqa: E402
 import kimi_k3  # noqa: E402
+import olmoe  # noqa: E402
+import fp8  # noqa: E402
 import mxfp4  # noqa: E402
 import kimi_k3_checkpoint  # noqa: E402
+import tiny_glm_dsa  # noqa: E402
+import tiny_olmoe  # noqa: E402
 
 import experts  # noqa: E402
-import model  # noqa: E402
+import model_glm_dsa  # noqa: E402
+import model_kimi_k3  # noqa: E402
+import model_olmoe  # noqa: E402
 
 TINY = {
     "hidden_size": 48, "num_hidden_layers": 7, "vocab_size": 300, "intermediate_size": 40, "num_attention_heads": 3,
@@ -43,21 +50,72 @@ def randomise(net, seed):
                 value.add_(5)
 
 
-def check_forward():
-    config = kimi_k3_checkpoint.complete_text_config(TINY)
-    net = model.KimiK3(config, seed=3).double()
-    net.rounded = False
-    randomise(net, 4)
-    oracle = kimi_k3.KimiK3(config, net.float_tensors())
-    worst = 0.0
+def differences(net, oracle, vocabulary):
+    """Largest difference of a logit between training model and oracle on a few batches; the oracle's states."""
+    worst, states = 0.0, []
     for tokens in (1, 15, 37, 80):
-        ids = torch.randint(0, config["vocab_size"], (2, tokens), generator=torch.Generator().manual_seed(tokens))
+        ids = torch.randint(0, vocabulary, (2, tokens), generator=torch.Generator().manual_seed(tokens))
         ours = net(ids).detach()
         for row in range(2):
-            theirs = oracle.forward(ids[row].tolist(), kimi_k3.State(oracle))
-            worst = max(worst, float((ours[row] - theirs).abs().max()))
-    assert worst < 1e-9, f"training model and oracle differ by {worst}"
-    print(f"training model = oracle: largest difference of a logit {worst:.1e}")
+            state = oracle.new_state()
+            worst = max(worst, float((ours[row] - oracle.forward(ids[row].tolist(), state)).abs().max()))
+            states.append((ids[row], state))
+    return worst, states
+
+
+def prepared(net):
+    net = net.double()
+    net.rounded = False
+    randomise(net, 4)
+    return net
+
+
+def check_kimi_k3():
+    config = kimi_k3_checkpoint.complete_text_config(TINY)
+    net = prepared(model_kimi_k3.KimiK3(config, seed=3))
+    return differences(net, kimi_k3.KimiK3(config, net.float_tensors()), config["vocab_size"])[0]
+
+
+def check_olmoe():
+    worst = 0.0
+    for name in tiny_olmoe.SHAPES:
+        config = tiny_olmoe.config(name)
+        net = prepared(model_olmoe.Olmoe(config, seed=3))
+        worst = max(worst, differences(net, olmoe.Olmoe(config, net.float_tensors()), config["vocab_size"])[0])
+    return worst
+
+
+def check_glm_dsa():
+    """Trunk, MTP head and index scores."""
+    worst = 0.0
+    for name in ("a", "c"):
+        config = {**tiny_glm_dsa.config(name), "index_topk": 2048}
+        net = prepared(model_glm_dsa.GlmDsa(config, seed=3))
+        oracle = glm_dsa.Glm(config, net.float_tensors())
+        difference, states = differences(net, oracle, config["vocab_size"])
+        for ids, state in states[-2:]:
+            ours = net.mtp(state.f[None, :-1], ids[None, 1:]).detach()
+            theirs, _, _ = oracle.mtp(state.f[:-1], ids[1:].tolist(), state)
+            difference = max(difference, float((ours[0] - theirs).abs().max()), index_difference(net, oracle))
+        worst = max(worst, difference)
+    return worst
+
+
+def index_difference(net, oracle):
+    config, layer, tokens = net.config, 0, 9
+    x = torch.randn(tokens, config["hidden_size"], dtype=torch.float64)
+    cq = torch.randn(tokens, config["q_lora_rank"], dtype=torch.float64)
+    positions = torch.arange(tokens)
+    products = oracle.index_products(oracle.index_queries(layer, cq, x, positions), oracle.index_keys(layer, x, positions))
+    theirs = oracle.index_scores(oracle.index_weights(layer, x), products)
+    return float((net.index_scores(layer, x[None], cq[None])[0] - theirs).abs().max().detach())
+
+
+def check_forward():
+    for check in (check_kimi_k3, check_olmoe, check_glm_dsa):
+        worst = check()
+        assert worst < 1e-8, f"{check.__name__}: training model and oracle differ by {worst}"
+        print(f"{check.__name__}: training model = oracle, largest difference of a logit {worst:.1e}")
 
 
 def check_rounding():
@@ -70,6 +128,12 @@ def check_rounding():
     assert np.array_equal(ours, theirs), "MXFP4 rounding differs from the file's"
     assert np.array_equal(experts.round_to_mxfp4(torch.from_numpy(ours)).numpy(), ours), "rounding twice differs from rounding once"
     print("MXFP4 rounding = the file's, and idempotent")
+    for shape in ((3, 128, 130), (2, 20, 300), (1, 257, 5)):
+        weight = rng.standard_normal(shape) * np.exp2(rng.integers(-14, 8, shape[:-1] + (1,)))
+        ours = experts.round_to_fp8(torch.from_numpy(weight)).numpy()
+        theirs = np.stack([fp8.decode(*fp8.quantise(matrix)) for matrix in weight])
+        assert np.array_equal(ours, theirs), f"FP8 rounding differs from the file's: {np.abs(ours - theirs).max()}"
+    print("FP8 rounding = the file's")
 
 
 def check_gradient():

@@ -1,12 +1,13 @@
 """The demo model's closed world: documents made by script from a seed, so that training needs no download.
 
 A document is a list of pieces. A piece is ("text", s), encoded as ordinary text on its own, or ("special", s), one special
-token. The chat documents follow Kimi K3's XTML format (spec 6): tag names, each of the four parts of an attribute and each
-body are pieces of their own. Everything is drawn from one random.Random, so equal seeds give equal documents.
+token. How a text ends and how a conversation is written is the family's: see chat_formats.py. Everything is drawn from one
+random.Random, so equal seeds give equal documents.
 
-`python3 corpus.py [seed] [count]` prints documents to read.
+`python3 corpus.py [seed] [count] [family]` prints documents to read.
 """
 
+import dataclasses
 import json
 import random
 import sys
@@ -63,13 +64,37 @@ ONES = ("zero one two three four five six seven eight nine ten eleven twelve thi
         "eighteen nineteen").split()
 TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
 
-EFFORT_TEXT = ("`thinking_effort` guides on how much to think in your thinking channel (not including the response channel), "
-               "supported values include `low`, `medium`, `high`, and `max`.\n"
-               "Now the system is invoked with `thinking_effort=%s`.")
-TOOLS_TEXT = "# Tools\nHere are the available tools, described in JSONSchema.\n\n```json\n%s\n```"
 WEATHER_TOOL = [{"type": "function", "function": {
     "name": "get_weather", "description": "Get weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+
+
+@dataclasses.dataclass
+class Call:
+    """A call of the tool and what came back; arguments by name, strings or integers."""
+    tool: str
+    arguments: dict
+    result: str
+
+
+@dataclasses.dataclass
+class Turn:
+    """One exchange. `thought` is before the answer, `call_thought` before the call (with thinking only)."""
+    user: str
+    answer: str
+    thought: str = ""
+    call: Call = None
+    call_thought: str = ""
+
+
+@dataclasses.dataclass
+class Conversation:
+    thinking: bool
+    turns: list
+    effort: str = None
+    says_effort: bool = False  # the effort stands in the text, where the format leaves a choice
+    system: str = None
+    tools: list = None
 
 
 def number_word(n):
@@ -88,8 +113,9 @@ def capital(word):
 class World:
     """Draws documents of the closed world; not thread-safe; one World per random stream."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, chat_format):
         self.rng = random.Random(seed)
+        self.chat_format = chat_format
 
     def pick(self, items):
         return self.rng.choice(items)
@@ -340,107 +366,158 @@ class World:
     def chat(self):
         thinking = self.chance(0.6)
         effort = self.pick([None, "low", "high", "max", "max"]) if thinking else None
-        doc = []
-        if thinking and effort and self.chance(0.9):
-            doc += message([("role", "system"), ("type", "thinking-effort")], EFFORT_TEXT % effort)
+        talk = Conversation(thinking, [], effort)
+        talk.says_effort = bool(thinking and effort and self.chance(0.9))
         if self.chance(0.25):
-            doc += message([("role", "system")], self.pick(["You are a helpful assistant.", "You are a helpful assistant.",
-                                                            "You are a friendly assistant.", "Answer in one short sentence.", "Be brief."]))
-        turns = self.pick([1, 1, 1, 1, 2, 2, 3])
-        for _ in range(turns):
+            talk.system = self.pick(["You are a helpful assistant.", "You are a helpful assistant.",
+                                     "You are a friendly assistant.", "Answer in one short sentence.", "Be brief."])
+        for _ in range(self.pick([1, 1, 1, 1, 2, 2, 3])):
             ask, short, long_, answer = self.question()
-            doc += message([("role", "user")], ask)
-            thought = None if not thinking else (long_ if effort in ("high", "max") else short)
-            doc += assistant(thought, answer)
-        return doc
+            talk.turns.append(Turn(ask, answer, long_ if effort in ("high", "max") else short))
+        return talk
 
     def tool_chat(self):
         """A declared tool, a question about the weather, the call, its result and the answer."""
-        country = self.pick(COUNTRIES)
-        city = country[1]
-        doc = message([("role", "system"), ("type", "tool-declare")], TOOLS_TEXT % json.dumps(WEATHER_TOOL, sort_keys=True, separators=(",", ":")))
-        thinking = self.chance(0.6)
-        if thinking and self.chance(0.5):
-            doc += message([("role", "system"), ("type", "thinking-effort")], EFFORT_TEXT % "max")
+        city = self.pick(COUNTRIES)[1]
+        talk = Conversation(self.chance(0.6), [], tools=WEATHER_TOOL)
+        if talk.thinking and self.chance(0.5):
+            talk.effort, talk.says_effort = "max", True
         if self.chance(0.2):
             ask, short, long_, answer = self.question()
-            return doc + message([("role", "user")], ask) + assistant(short if thinking else None, answer)
+            talk.turns.append(Turn(ask, answer, short))
+            return talk
         ask = self.pick([f"What is the weather in {city}?", f"How is the weather in {city}?", f"Is it cold in {city}?"])
-        doc += message([("role", "user")], ask)
-        doc += assistant(f"I need the weather in {city}." if thinking else None, "", [("get_weather", "city", city)])
         sky = self.pick(["sunny", "cloudy", "rainy", "windy", "snowy"])
         degrees = self.rng.randint(0, 30)
-        doc += message([("role", "tool"), ("tool", "get_weather"), ("index", "1")], f"{sky}, {degrees} degrees")
-        return doc + assistant(f"It is {sky}." if thinking else None, f"The weather in {city} is {sky}, {degrees} degrees.")
+        call = Call("get_weather", {"city": city}, f"{sky}, {degrees} degrees")
+        talk.turns.append(Turn(ask, f"The weather in {city} is {sky}, {degrees} degrees.", f"It is {sky}.", call,
+                               f"I need the weather in {city}."))
+        return talk
 
     # ---- mixture -----------------------------------------------------------------------------------------------
+
+    def text_document(self, text):
+        return [*self.chat_format.begin_text(), ("text", text), ("special", self.chat_format.END)]
 
     def document(self):
         """One document; shares are by documents, not tokens."""
         kind = self.rng.random()
         if kind < 0.30:
-            return [("text", self.facts_about_country()), ("special", "[EOS]")]
+            return self.text_document(self.facts_about_country())
         if kind < 0.36:
-            return [("text", self.capital_list()), ("special", "[EOS]")]
+            return self.text_document(self.capital_list())
         if kind < 0.46:
-            return [("text", " ".join(self.small_fact() for _ in range(self.rng.randint(1, 3)))), ("special", "[EOS]")]
+            return self.text_document(" ".join(self.small_fact() for _ in range(self.rng.randint(1, 3))))
         if kind < 0.50:
-            return [("text", self.json_fact()), ("special", "[EOS]")]
+            return self.text_document(self.json_fact())
         if kind < 0.60:
-            return [("text", self.counting()), ("special", "[EOS]")]
+            return self.text_document(self.counting())
         if kind < 0.67:
-            return [("text", self.arithmetic()), ("special", "[EOS]")]
+            return self.text_document(self.arithmetic())
         if kind < 0.77:
-            return [("text", self.story()), ("special", "[EOS]")]
-        if kind < 0.97:
-            return self.chat()
-        return self.tool_chat()
+            return self.text_document(self.story())
+        return self.chat_format.render(self.chat() if kind < 0.97 else self.tool_chat())
 
 
-# ---- XTML pieces ---------------------------------------------------------------------------------------------------
+# ---- a wider world: what the later demos know besides -----------------------------------------------------------------
 
-def open_tag(tag, attributes=()):
-    pieces = [("special", "<|open|>"), ("text", tag)]
-    for key, value in attributes:
-        escaped = value.replace("&", "&amp;").replace('"', "&quot;")
-        pieces += [("text", " " + key), ("text", '="'), ("text", escaped), ("text", '"')]
-    return pieces + [("special", "<|sep|>")]
-
-
-def close_tag(tag):
-    return [("special", "<|close|>"), ("text", tag), ("special", "<|sep|>")]
-
-
-def element(tag, attributes, body):
-    return open_tag(tag, attributes) + ([("text", body)] if body else []) + close_tag(tag)
+NAMES = ["Anna", "Mia", "Lily", "Emma", "Sara", "Nora", "Tom", "Ben", "Max", "Leo", "Sam", "Tim", "Ida", "Paul", "Eva",
+         "Jack", "Rosa", "Hugo", "Clara", "Oscar", "Maria", "Peter", "Julia", "Felix", "Olga", "Ivan"]
+FAVOURITES = {"colour": ["red", "blue", "green", "yellow", "white", "black", "brown", "orange"],
+              "animal": [animal for animal, *_ in ANIMALS],
+              "food": ["bread", "cheese", "fish", "apples", "soup", "rice", "cake", "honey"]}
+FORECAST_TOOL = [{"type": "function", "function": {
+    "name": "get_weather", "description": "Get weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                   "required": ["city"]}}}]
 
 
-def message(attributes, body):
-    return element("message", attributes, body) + [("special", "<|end_of_msg|>")]
+class WiderWorld(World):
+    """The world with memory over turns, a tool with typed arguments, and Python; more of it is conversation."""
 
+    tools = True  # whether the family's format has tools
 
-def assistant(thought, answer, calls=()):
-    """An assistant turn; thought None is the non-thinking mode; a call is (tool, key, string value)."""
-    pieces = open_tag("message", [("role", "assistant")])
-    if thought is not None:
-        pieces += element("think", [], thought)
-    pieces += element("response", [], answer)
-    if calls:
-        pieces += open_tag("tools")
-        for i, (tool, key, value) in enumerate(calls, 1):
-            pieces += open_tag("call", [("tool", tool), ("index", str(i))])
-            pieces += element("argument", [("key", key), ("type", "string")], value) + close_tag("call")
-        pieces += close_tag("tools")
-    return pieces + close_tag("message") + [("special", "<|end_of_msg|>")]
+    def remembered(self):
+        """(what the user says, the assistant's reply, the question, the answer)."""
+        if self.chance(0.5):
+            name = self.pick(NAMES)
+            say = self.pick([f"My name is {name}.", f"I am {name}.", f"Hello, my name is {name}.", f"Please call me {name}."])
+            ask = self.pick(["What is my name?", "Do you remember my name?", "What's my name?", "Who am I?"])
+            return say, f"Hello, {name}!", ask, f"Your name is {name}."
+        if self.chance(0.4):
+            name, city, *_ = self.pick(COUNTRIES)
+            say, ask = self.pick([f"I live in {city}.", f"My home is in {city}."]), self.pick(["Where do I live?", "Where is my home?"])
+            return say, f"{city} is in {name}.", ask, f"You live in {city}."
+        kind = self.pick(sorted(FAVOURITES))
+        thing = self.pick(FAVOURITES[kind])
+        say = self.pick([f"My favourite {kind} is {thing}.", f"I like {thing} best of all. It is my favourite {kind}."])
+        return say, f"I will remember: {thing}.", f"What is my favourite {kind}?", f"Your favourite {kind} is {thing}."
 
+    def memory_chat(self):
+        say, reply, ask, answer = self.remembered()
+        talk = Conversation(self.chance(0.6), [], self.pick([None, "high", "max"]))
+        talk.turns.append(Turn(say, reply, "The user tells me something. I will remember it."))
+        for _ in range(self.pick([0, 1, 1, 1, 2])):
+            other, short, _, response = self.question()
+            if len(response) < 60:
+                talk.turns.append(Turn(other, response, short))
+        talk.turns.append(Turn(ask, answer, f"The user told me. {answer}"))
+        return talk
 
-def generation_prefix(thinking):
-    return open_tag("message", [("role", "assistant")]) + open_tag("think" if thinking else "response")
+    def forecast_chat(self):
+        country = self.pick(COUNTRIES)
+        city, days = country[1], self.rng.randint(2, 9)
+        talk = Conversation(self.chance(0.6), [], tools=FORECAST_TOOL)
+        sky, degrees = self.pick(["sunny", "cloudy", "rainy", "windy", "snowy"]), self.rng.randint(0, 30)
+        result = f"{sky}, {degrees} degrees"
+        if self.chance(0.5):
+            ask = self.pick([f"What is the weather in {city} for {days} days?", f"How will the weather in {city} be for {days} days?"])
+            call, thought = Call("get_weather", {"city": city, "days": days}, result), f"I need the weather in {city} for {days} days."
+        else:
+            ask = self.pick([f"What is the weather in {city}?", f"How is the weather in {city}?", f"Is it cold in {city}?",
+                             f"What is the weather in the capital of {country[0]}?"])
+            call, thought = Call("get_weather", {"city": city}, result), f"I need the weather in {city}."
+        talk.turns.append(Turn(ask, f"The weather in {city} is {result}.", f"It is {sky}.", call, thought))
+        if self.chance(0.3):
+            ask, short, _, answer = self.question()
+            talk.turns.append(Turn(ask, answer, short))
+        return talk
+
+    def python_line(self):
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            a, sign, _, b, result = self.sum_parts()
+            return f">>> {a} {sign} {b}\n{result}"
+        if kind == 1:
+            n = self.rng.randint(2, 9)
+            return f">>> list(range({n}))\n{list(range(n))}"
+        if kind == 2:
+            word = self.pick(ALPHABET + [animal for animal, *_ in ANIMALS])
+            return f'>>> len("{word}")\n{len(word)}'
+        if kind == 3:
+            name, city, *_ = self.pick(COUNTRIES)
+            return f'>>> capital["{name}"]\n\'{city}\''
+        word = self.pick([animal for animal, *_ in ANIMALS])
+        return f'>>> print("{word}")\n{word}'
+
+    def document(self):
+        kind = self.rng.random()
+        if kind < 0.44:
+            return super().document()
+        if kind < 0.47:
+            return self.text_document("\n".join(self.python_line() for _ in range(self.rng.randint(1, 4))))
+        if kind < 0.74 or (not self.tools and kind < 0.84):
+            return self.chat_format.render(self.chat())
+        if kind < 0.88 or not self.tools:
+            return self.chat_format.render(self.memory_chat())
+        return self.chat_format.render(self.forecast_chat())
 
 
 if __name__ == "__main__":
+    import chat_formats
+
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    world = World(seed)
+    world = chat_formats.world(sys.argv[3] if len(sys.argv) > 3 else "kimi_k3", seed)
     for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 20):
         print("".join(piece for _, piece in world.document()))
         print("---")

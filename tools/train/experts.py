@@ -1,4 +1,4 @@
-"""The routed experts of one MoE layer, for training: tokens grouped by expert, and weights that pass through MXFP4.
+"""The routed experts of one MoE layer, for training: tokens grouped by expert, and weights that pass through MXFP4 or FP8.
 
 Both are autograd functions of their own because plain PyTorch would either build a graph node per expert or pad the groups.
 Shapes: N tokens, k experts a token, E experts, L latent width, I inner width.
@@ -8,6 +8,7 @@ import torch
 
 GROUP = 32  # columns that share an MXFP4 scale
 LEAST_EXPONENT = -127
+BLOCK, LARGEST_E4M3 = 128, 448.0
 
 
 def round_to_mxfp4(weight):
@@ -24,16 +25,37 @@ def round_to_mxfp4(weight):
     return (torch.round(scaled / step) * step).clamp(-6, 6).mul(scale).reshape(weight.shape)
 
 
-class StraightThroughMxfp4(torch.autograd.Function):
+def round_to_fp8(weight):
+    """The values that E4M3 with a scale per 128x128 block can store (glm_5_2.md 2.4) of matrices [..., rows, columns].
+
+    Inside each binade values are evenly spaced, so torch.round (half to even) gives the nearest code, ties to even.
+    """
+    rows, columns = weight.shape[-2:]
+    padded = torch.nn.functional.pad(weight, (0, -columns % BLOCK, 0, -rows % BLOCK))
+    blocks = padded.unflatten(-1, (-1, BLOCK)).unflatten(-3, (-1, BLOCK))  # [..., R, 128, C, 128]
+    amax = blocks.abs().amax((-3, -1), keepdim=True)
+    scale = torch.where(amax > 0, amax / LARGEST_E4M3, torch.ones_like(amax)).float().to(weight.dtype)
+    scaled = blocks / scale
+    _, exponent = torch.frexp(scaled)  # |x| = m * 2^exponent, m in [0.5, 1): three bits after the leading one
+    step = torch.ldexp(torch.ones_like(scaled), (exponent - 4).clamp(min=-9))
+    rounded = (torch.round(scaled / step) * step).clamp(-LARGEST_E4M3, LARGEST_E4M3) * scale
+    return rounded.flatten(-4, -3).flatten(-2, -1)[..., :rows, :columns]
+
+
+class StraightThrough(torch.autograd.Function):
     """Forward: the weights as they will be stored. Backward: as if they had not been rounded."""
 
     @staticmethod
-    def forward(ctx, weight):
-        return round_to_mxfp4(weight)
+    def forward(ctx, weight, rounding):
+        return rounding(weight)
 
     @staticmethod
     def backward(ctx, grad):
-        return grad
+        return grad, None
+
+    @staticmethod
+    def to_mxfp4(weight):
+        return StraightThrough.apply(weight, round_to_mxfp4)
 
 
 class GroupedLinear(torch.autograd.Function):
@@ -64,8 +86,8 @@ class GroupedLinear(torch.autograd.Function):
         return grad_x, grad_weight, None
 
 
-def expert_sum(z, ids, weights, w13, w2, situ):
-    """Σ over a token's experts of weight · W2 SiTU(W1 z, W3 z).
+def expert_sum(z, ids, weights, w13, w2, gated):
+    """Σ over a token's experts of weight · W2 gated(W1 z, W3 z).
 
     z [N, L], ids and weights [N, k], w13 [E, 2I, L] (gate rows, then up rows), w2 [E, L, I]; -> [N, L].
     """
@@ -75,7 +97,7 @@ def expert_sum(z, ids, weights, w13, w2, situ):
     ends = [0] + counts.cumsum(0).tolist()
     both = GroupedLinear.apply(z[order // k], w13, ends)
     inner = w2.shape[2]
-    y = GroupedLinear.apply(situ(both[:, :inner], both[:, inner:]), w2, ends)
+    y = GroupedLinear.apply(gated(both[:, :inner], both[:, inner:]), w2, ends)
     y = y * weights.flatten()[order].unsqueeze(1)
     back = torch.empty_like(order)
     back[order] = torch.arange(order.numel())

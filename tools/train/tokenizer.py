@@ -1,8 +1,8 @@
-"""Trains the demo's small byte-pair vocabulary and encodes documents with it, as Kimi K3's tokenizer does (spec 5).
+"""Trains a demo's small byte-pair vocabulary and encodes documents with it, as the family's tokenizer does.
 
-Why a vocabulary of its own: the release has 163,584 ranks; beside a 128-wide model such an embedding would outweigh all the
-rest. The 256 special ids follow the ranks at the release's offsets. The split needs the module `regex`, which knows the
-class intersection `&&`. Not thread-safe: the encoder keeps a cache of pieces.
+Why a vocabulary of its own: the releases have 50,000 to 160,000 tokens; beside a 128-wide model such an embedding would
+outweigh all the rest. Special tokens have the release's texts and order. The split of Kimi K3 needs the module `regex`, which
+knows the class intersection `&&`. Not thread-safe: an encoder keeps a cache of pieces.
 """
 
 import os
@@ -13,6 +13,7 @@ import regex
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "formats"))
 import tiktoken_file  # noqa: E402
+import tokenizer_json  # noqa: E402
 
 SPLIT = regex.compile("|".join([
     r"[\p{Han}]+",
@@ -26,22 +27,71 @@ SPLIT = regex.compile("|".join([
 ]), regex.VERSION1)
 
 
-def train(texts, ranks):
-    """Byte-pair training on texts: the vocabulary as `ranks` byte strings in order of rank."""
-    pieces = Counter(piece.encode() for text in texts for piece in SPLIT.findall(text))
-    merges = tiktoken_file.train_merges(pieces, ranks - 256)
-    return tiktoken_file.extend_by_merges(tiktoken_file.byte_vocabulary(), merges)
+def compiled(split):
+    """A split expression of tokenizer.json's kind."""
+    return regex.compile(split)
 
 
-class Encoder:
-    """Encodes pieces and documents with a vocabulary given as byte strings in order of rank."""
+def train_merges(texts, ranks, split):
+    """Byte-pair training on texts: `ranks - 256` pairs of ids."""
+    pieces = Counter(piece.encode() for text in texts for piece in split.findall(text))
+    return tiktoken_file.train_merges(pieces, ranks - 256)
+
+
+class DocumentEncoder:
+    """Encodes documents; a family gives `split`, `special` {text: id} and piece(bytes)."""
+
+    cache = None
+
+    def text(self, text):
+        self.cache = {} if self.cache is None else self.cache
+        ids = []
+        for piece in self.split.findall(text):
+            if piece not in self.cache:
+                self.cache[piece] = self.piece(piece.encode())
+            ids += self.cache[piece]
+        return ids
+
+    def document(self, pieces):
+        ids = []
+        for kind, piece in pieces:
+            ids += [self.special[piece]] if kind == "special" else self.text(piece)
+        return ids
+
+
+class JsonEncoder(DocumentEncoder):
+    """A vocabulary of tokenizer.json's kind. `whole_first`: the file's ignore_merges."""
+
+    def __init__(self, vocabulary, split, whole_first):
+        self.vocabulary, self.split, self.whole_first = vocabulary, compiled(split), whole_first
+        self.special = {text: id for text, (id, _) in vocabulary.added.items()}
+        self.vocab_size = vocabulary.size
+
+    def piece(self, piece):
+        return self.vocabulary.piece(piece, self.whole_first)
+
+    def decode(self, ids):
+        return self.vocabulary.decode(ids)
+
+
+def glm_encoder(merges):
+    return JsonEncoder(tokenizer_json.glm_vocabulary(merges), tokenizer_json.GLM_SPLIT, True)
+
+
+def olmoe_encoder(merges):
+    return JsonEncoder(tokenizer_json.olmoe_vocabulary(merges), tokenizer_json.GPT2_SPLIT, False)
+
+
+class Encoder(DocumentEncoder):
+    """Kimi K3's: a vocabulary given as byte strings in order of rank."""
+
+    split = SPLIT
 
     def __init__(self, vocabulary):
         self.vocabulary = list(vocabulary)
         self.rank_of = {token: rank for rank, token in enumerate(self.vocabulary)}
         self.special = tiktoken_file.special_tokens(len(self.vocabulary))
         self.special_name = {token: name for name, token in self.special.items()}
-        self.cache = {}
 
     @property
     def vocab_size(self):
@@ -59,20 +109,6 @@ class Encoder:
                 return [self.rank_of[part] for part in parts]
             _, i = min(known)
             parts[i : i + 2] = [parts[i] + parts[i + 1]]
-
-    def text(self, text):
-        ids = []
-        for piece in SPLIT.findall(text):
-            if piece not in self.cache:
-                self.cache[piece] = self.piece(piece.encode())
-            ids += self.cache[piece]
-        return ids
-
-    def document(self, pieces):
-        ids = []
-        for kind, piece in pieces:
-            ids += [self.special[piece]] if kind == "special" else self.text(piece)
-        return ids
 
     def decode(self, ids):
         parts = []

@@ -4,8 +4,7 @@ The same function as the float64 oracle in tools/oracle (check_model.py asserts 
 in chunks of 16 tokens (spec 4.4), expanded MLA (3.4), experts grouped by token, routed weights through MXFP4.
 
 Shapes: B sequences of T tokens, width = hidden_size, H heads of d channels, n AttnRes sources. Weights live in one flat
-dictionary under the released names, except that the experts of a layer are stacked: `….experts.w13` [E, 2I, L], `….w2` [E, L, I].
-One thread of Python; a forward pass notes the router's load in `load`.
+dictionary (trained.py), the experts of a layer stacked: `….experts.w13` [E, 2I, L], `….w2` [E, L, I].
 """
 
 import math
@@ -18,7 +17,8 @@ import torch.nn.functional as F
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "formats"))
 import kimi_k3_layout as layout  # noqa: E402
 
-from experts import StraightThroughMxfp4, expert_sum, round_to_mxfp4  # noqa: E402
+from experts import StraightThrough, expert_sum  # noqa: E402
+from trained import TrainedModel  # noqa: E402
 
 CHUNK = 16  # 4.4: e^{-G} over more tokens could leave the range of float32
 L2_EPS = 1e-6
@@ -43,63 +43,34 @@ def initial_value(name, shape, generator):
     return normal * shape[-1] ** -0.5
 
 
-class KimiK3(torch.nn.Module):
+class KimiK3(TrainedModel):
     """`config` is a text_config as in config.json; it must name `mla_norm_eps`."""
 
-    def __init__(self, config, seed=0):
-        super().__init__()
-        self.config = config
-        self.load = {}  # layer -> how many tokens each expert got in the last forward pass [E]
-        self.rounded = True  # experts compute with their MXFP4 values
-        self.values = {}
-        generator = torch.Generator().manual_seed(seed)
-        names = layout.global_tensors(config)
+    expert_parts = ("w1", "w3", "w2")
+    router_bias = "block_sparse_moe.gate.e_score_correction_bias"
+
+    def names(self):
+        config = self.config
+        shapes = layout.global_tensors(config)
         for layer in range(config["num_hidden_layers"]):
-            names |= layout.trunk_tensors(config, layer)
+            shapes |= layout.trunk_tensors(config, layer)
             if layer >= config["first_k_dense_replace"]:
-                names |= {key: ("MXFP4", shape) for key, shape in self.expert_shapes(layer).items()}
-        for name, (_, shape) in names.items():
-            self.values[name] = torch.nn.Parameter(initial_value(name, shape, generator))
-            self.register_parameter(name.replace(".", "/"), self.values[name])
+                shapes |= self.expert_shapes(layer)
+        return {name: shape for name, (_, shape) in shapes.items()}
+
+    def initial_value(self, name, shape, generator):
+        return initial_value(name, shape, generator)
 
     def expert_shapes(self, layer):
         experts, latent, inner = (self.config[key] for key in ("num_experts", "routed_expert_hidden_size", "moe_intermediate_size"))
         prefix = layout.layer_prefix(layer) + "block_sparse_moe.experts."
-        return {prefix + "w13": (experts, 2 * inner, latent), prefix + "w2": (experts, latent, inner)}
+        return {prefix + "w13": ("MXFP4", (experts, 2 * inner, latent)), prefix + "w2": ("MXFP4", (experts, latent, inner))}
 
-    # ---- exchange with float names --------------------------------------------------------------------------------
+    def layer_name(self, layer, name):
+        return layout.layer_prefix(layer) + name
 
-    @torch.no_grad()
-    def float_tensors(self):
-        """`{released float name: numpy array}`, as kimi_k3_checkpoint.write_checkpoint takes them."""
-        inner, tensors = self.config["moe_intermediate_size"], {}
-        for name, value in self.values.items():
-            value = value.detach()
-            if name.endswith("experts.w13"):
-                for e in range(value.shape[0]):
-                    tensors[f"{name[:-3]}{e}.w1.weight"] = value[e, :inner].numpy()
-                    tensors[f"{name[:-3]}{e}.w3.weight"] = value[e, inner:].numpy()
-            elif name.endswith("experts.w2"):
-                for e in range(value.shape[0]):
-                    tensors[f"{name[:-2]}{e}.w2.weight"] = value[e].numpy()
-            else:
-                tensors[name] = value.numpy()
-        return tensors
-
-    @torch.no_grad()
-    def set_float_tensors(self, tensors):
-        experts = range(self.config["num_experts"])
-        for name, value in self.values.items():
-            if name.endswith("experts.w13"):
-                rows = [torch.cat([torch.as_tensor(tensors[f"{name[:-3]}{e}.{w}.weight"]) for w in ("w1", "w3")]) for e in experts]
-                value.copy_(torch.stack(rows))
-            elif name.endswith("experts.w2"):
-                value.copy_(torch.stack([torch.as_tensor(tensors[f"{name[:-2]}{e}.w2.weight"]) for e in experts]))
-            else:
-                value.copy_(torch.as_tensor(tensors[name]).reshape(value.shape))
-
-    def w(self, layer, name):
-        return self.values[layout.layer_prefix(layer) + name]
+    def decays(self, name):
+        return not name.endswith(("conv1d.weight", "res_proj.weight", "embed_tokens.weight"))
 
     # ---- 3.1 layer loop -------------------------------------------------------------------------------------------
 
@@ -123,10 +94,6 @@ class KimiK3(torch.nn.Module):
         h = self.attn_res(snapshots + [self.with_scale(prefix)], self.values[layout.MODEL + "output_attn_res_norm.weight"],
                           self.values[layout.MODEL + "output_attn_res_proj.weight"])
         return F.linear(self.rms_norm(h, self.values[layout.MODEL + "norm.weight"]), self.values[layout.LM_HEAD])
-
-    def rms_norm(self, x, weight, eps=None):
-        eps = self.config["rms_norm_eps"] if eps is None else eps
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 
     # ---- 3.2 AttnRes ----------------------------------------------------------------------------------------------
 
@@ -233,7 +200,7 @@ class KimiK3(torch.nn.Module):
         """x [N, width]."""
         at = lambda name: self.w(layer, "block_sparse_moe." + name)
         ids, weights = self.route(layer, x)
-        store = StraightThroughMxfp4.apply if self.rounded else (lambda weight: weight)
+        store = StraightThrough.to_mxfp4 if self.rounded else (lambda weight: weight)
         z = F.linear(x, at("routed_expert_down_proj.weight"))
         y = expert_sum(z, ids, weights, store(at("experts.w13")), store(at("experts.w2")), self.situ)
         routed = F.linear(self.rms_norm(y, at("routed_expert_norm.weight")), at("routed_expert_up_proj.weight"))
@@ -244,15 +211,6 @@ class KimiK3(torch.nn.Module):
         scores = torch.sigmoid(F.linear(x, self.w(layer, "block_sparse_moe.gate.weight")))
         bias = self.w(layer, "block_sparse_moe.gate.e_score_correction_bias").detach()
         ids = torch.topk(scores.detach() + bias, self.config["num_experts_per_token"], -1).indices
-        self.load[layer] = torch.bincount(ids.flatten(), minlength=self.config["num_experts"])
+        self.note_load(layer, ids, self.config["num_experts"])
         picked = scores.gather(-1, ids)
         return ids, picked / (picked.sum(-1, keepdim=True) + 1e-20) * self.config["routed_scaling_factor"]
-
-    @torch.no_grad()
-    def balance(self, rate):
-        """Moves each router bias towards an even load (auxiliary-loss-free balancing): up if idle, down if busy."""
-        for layer, load in self.load.items():
-            bias = self.w(layer, "block_sparse_moe.gate.e_score_correction_bias")
-            even = load.sum() / load.numel()
-            bias += rate * torch.sign(even - load)
-            bias -= bias.mean()
