@@ -64,13 +64,17 @@ void Binder::count(const TensorRecord& tensor, std::string_view role, std::strin
 
 FoundTensor Binder::take_rows(const StoredForm& form, const TensorSpec& spec, std::string_view role) {
   const Format& meaning = format(form.format);
-  const auto run = [&](const TensorRecord& tensor, std::uint64_t row_bytes) {
+  const auto run = [&](const TensorRecord& tensor, std::uint64_t offset, std::uint64_t bytes) {
     count(tensor, role, meaning.name);
-    return FileRun{tensor.file, tensor.offset + static_cast<std::uint64_t>(spec.first_row) * row_bytes,
-                   static_cast<std::uint64_t>(spec.held().rows) * row_bytes};
+    return FileRun{tensor.file, tensor.offset + offset, bytes};
   };
-  FoundTensor found = {form.format, spec.held(), run(*form.weights, meaning.row_weight_bytes(spec.shape.cols)), {}};
-  if (form.scales != nullptr) found.scales = run(*form.scales, meaning.row_scale_bytes(spec.shape.cols));
+  const std::uint64_t before = meaning.weight_bytes({spec.first_row, spec.shape.cols});
+  FoundTensor found = {form.format, spec.held(), run(*form.weights, before, meaning.weight_bytes(spec.held())), {}};
+  if (form.scales != nullptr) {
+    const ScaleRun scales = meaning.scale_run(spec.shape.cols, spec.first_row, spec.held().rows);
+    found.scales = run(*form.scales, scales.offset, scales.bytes);
+    found.scale_phase = scales.phase;
+  }
   return found;
 }
 

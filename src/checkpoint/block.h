@@ -43,9 +43,11 @@ struct Placement {
   Shape shape;                       // as held
   std::uint64_t weights = 0;         // offset in the slot
   std::uint64_t scales = kNoScales;  // offset in the slot; scales may lie before the weights
+  int scale_phase = 0;               // see WeightView
 
+  bool operator==(const Placement&) const = default;
   WeightView view(const std::byte* slot) const {
-    return {format, shape, slot + weights, scales == kNoScales ? nullptr : slot + scales};
+    return {format, shape, slot + weights, scales == kNoScales ? nullptr : slot + scales, scale_phase};
   }
 };
 

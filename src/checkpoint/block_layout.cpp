@@ -62,7 +62,8 @@ BlockLayout lay_out(std::span<const FoundTensor> tensors) {
   layout.tensors.reserve(tensors.size());
   for (const FoundTensor& tensor : tensors)
     layout.tensors.push_back({tensor.format, tensor.shape, place_of(tensor.weights, layout.extents),
-                              tensor.scales ? place_of(*tensor.scales, layout.extents) : kNoScales});
+                              tensor.scales ? place_of(*tensor.scales, layout.extents) : kNoScales,
+                              tensor.scale_phase});
   return layout;
 }
 

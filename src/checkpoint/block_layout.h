@@ -23,6 +23,7 @@ struct FoundTensor {
   Shape shape;  // as held
   FileRun weights;
   std::optional<FileRun> scales;
+  int scale_phase = 0;  // see WeightView
 };
 
 // Tensor i of the layout is tensor i of `tensors`.

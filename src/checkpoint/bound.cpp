@@ -15,15 +15,8 @@ constexpr int kOwnLayout = -1;  // in Entry::file: the shape is absolute and bel
 // How far back a shape is looked for. Releases have one or two; a checkpoint in disorder must not make this quadratic.
 constexpr std::size_t kShapesTried = 64;
 
-bool same_placement(const Placement& left, const Placement& right) {
-  return left.format == right.format && left.shape == right.shape && left.weights == right.weights &&
-         left.scales == right.scales;
-}
-
 bool same_shape(const BlockLayout& left, const BlockLayout& right) {
-  return left.extents == right.extents && left.payload_bytes == right.payload_bytes &&
-         std::equal(left.tensors.begin(), left.tensors.end(), right.tensors.begin(), right.tensors.end(),
-                    same_placement);
+  return left.extents == right.extents && left.payload_bytes == right.payload_bytes && left.tensors == right.tensors;
 }
 
 // Moves a layout of one extent to another place on disk. The remainder modulo a page moves with it into the slot.

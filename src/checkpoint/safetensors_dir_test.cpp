@@ -217,7 +217,7 @@ TEST_F(SafetensorsDirTest, TellsEverythingInOneMessage) {
   remove("layers.0.norm.weight");
   remove("layers.1.experts.2.w2.weight_scale");
   tensor("layers.0.conv").shape = {1, 8};
-  tensor("embed.weight").dtype = "F16";
+  tensor("embed.weight").dtype = "I16";
   second_.push_back({"stray", "U8", {1}, "x"});
   EXPECT_THAT(
       refusal(),
@@ -225,7 +225,7 @@ TEST_F(SafetensorsDirTest, TellsEverythingInOneMessage) {
                 "missing 2 tensors: 'layers.0.norm.weight' (its neighbours are in model-00001-of-000002.safetensors)"),
             HasSubstr("'layers.1.experts.2.w2.weight_scale' (its neighbours are in model-00002"),
             HasSubstr("'layers.0.conv' in model-00001-of-000002.safetensors has shape [1, 8], wanted is [2, 4]"),
-            HasSubstr("'embed.weight' in model-00001-of-000002.safetensors is stored as F16"),
+            HasSubstr("'embed.weight' in model-00001-of-000002.safetensors is stored as I16"),
             HasSubstr("'stray' in model-00002-of-000002.safetensors")));
 }
 

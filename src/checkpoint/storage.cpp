@@ -5,7 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "formats/format.h"
 
@@ -17,13 +19,25 @@ struct Convention {
   FormatId format;
   std::string_view weights_suffix;  // after the name the family uses
   Dtype weights_dtype;
-  std::string_view scales_suffix;  // empty where the format has no scales
+  std::string_view scales_suffix;  // likewise; ".scale" stands in place of ".weight"; empty: no scales
   Dtype scales_dtype;
 };
+// Those that share a weights_suffix stand together. The name or the type of the scales tells apart what shares a type
+// of weights (docs/converted.md says why).
 constexpr Convention kConventions[] = {
     {FormatId::bf16, "", Dtype::bf16, "", Dtype::u8},
     {FormatId::f32, "", Dtype::f32, "", Dtype::u8},
-    {FormatId::mxfp4, "_packed", Dtype::u8, "_scale", Dtype::u8},  // compressed-tensors, mxfp4-pack-quantized
+    {FormatId::f16, "", Dtype::f16, "", Dtype::u8},
+    {FormatId::fp8, "", Dtype::f8_e4m3, "_scale_inv", Dtype::f32},  // GLM-5.2, DeepSeek-V3
+    {FormatId::fp8_e8m0, "", Dtype::f8_e4m3, "_scale_inv", Dtype::f8_e8m0},
+    {FormatId::fp8_e8m0, "", Dtype::f8_e4m3, ".scale", Dtype::f8_e8m0},  // DeepSeek-V4
+    {FormatId::int8, "", Dtype::i8, "_scale_int8", Dtype::f32},          // this and int4*: docs/converted.md
+    {FormatId::mxfp4, "", Dtype::i8, ".scale", Dtype::f8_e8m0},          // experts of DeepSeek-V4
+    {FormatId::mxfp4, "_packed", Dtype::u8, "_scale", Dtype::u8},        // compressed-tensors, mxfp4-pack-quantized
+    {FormatId::int4g64, "_packed", Dtype::u8, "_scale_int4g64", Dtype::f32},
+    {FormatId::int4g128, "_packed", Dtype::u8, "_scale_int4g128", Dtype::f32},
+    {FormatId::int4g32, "_packed", Dtype::u8, "_scale_int4g32", Dtype::f32},
+    {FormatId::int4, "_packed", Dtype::u8, "_scale_int4", Dtype::f32},
 };
 
 using Problem = tl::unexpected<StorageProblem>;
@@ -60,6 +74,37 @@ tl::expected<void, StorageProblem> check_part(const TensorIndex& index, const Te
       fmt::format("{} has shape [{}], wanted is [{}, {}]", place(index, part), fmt::join(shape, ", "), rows, cols));
 }
 
+void make_scales_name(std::string_view name, std::string_view suffix, std::string& scales_name) {
+  constexpr std::string_view kWeight = ".weight";
+  if (suffix.starts_with('.') && name.ends_with(kWeight)) name.remove_suffix(kWeight.size());
+  scales_name.assign(name).append(suffix);
+}
+
+// The first convention that shares suffix and type of `weights` with `first`, and whose scales are there.
+tl::expected<const Convention*, StorageProblem> find_scales(const TensorIndex& index, std::string_view name,
+                                                            const Convention* first, StoredForm& form) {
+  if (first->scales_suffix.empty()) return first;
+  std::string scales_name;
+  std::string_view looked_up;
+  const TensorRecord* strange = nullptr;
+  for (const Convention* each = first; each != std::end(kConventions); ++each) {
+    if (each->weights_suffix != first->weights_suffix || each->weights_dtype != first->weights_dtype) continue;
+    if (each->scales_suffix != looked_up) {
+      looked_up = each->scales_suffix;
+      make_scales_name(name, looked_up, scales_name);
+      form.scales = index.find(scales_name);
+    }
+    if (form.scales == nullptr) continue;
+    if (form.scales->dtype == each->scales_dtype) return each;
+    if (strange == nullptr) strange = form.scales;
+  }
+  if (strange != nullptr)
+    return wrong(fmt::format("{} is stored as {}, wanted is {}", place(index, *strange), dtype_name(strange->dtype),
+                             dtype_name(first->scales_dtype)));
+  make_scales_name(name, first->scales_suffix, scales_name);
+  return missing(scales_name);
+}
+
 }  // namespace
 
 bool is_mxfp4_scale(const TensorIndex& index, const TensorRecord& tensor) {
@@ -86,38 +131,34 @@ tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, c
       looked_up = convention.weights_suffix;
       name.assign(spec.name).append(looked_up);
       there = index.find(name);
+      if (there != nullptr) strange = there;
     }
-    if (there == nullptr) continue;
-    if (there->dtype != convention.weights_dtype) {
-      if (strange == nullptr) strange = there;
-      continue;
-    }
+    if (there == nullptr || there == form.weights || there->dtype != convention.weights_dtype) continue;
     if (match != nullptr)
       return wrong(
           fmt::format("{} and {} are two forms of one tensor", place(index, *form.weights), place(index, *there)));
     match = &convention;
-    form = {convention.format, there, nullptr};
+    form.weights = there;
   }
   if (match == nullptr) {
     if (strange == nullptr) return missing(spec.name);
     return wrong(fmt::format("{} is stored as {}, which cannot be decoded there", place(index, *strange),
                              dtype_name(strange->dtype)));
   }
-  const Format& stored = format(match->format);
-  if (spec.shape.cols % stored.block_cols != 0)
-    return wrong(fmt::format("{} is stored as {}, but its {} columns are not a multiple of {}",
-                             place(index, *form.weights), stored.name, spec.shape.cols, stored.block_cols));
-  if (auto fits = check_part(index, *form.weights, spec.shape.rows, stored.row_weight_bytes(spec.shape.cols)); !fits)
-    return Problem(fits.error());
-  if (match->scales_suffix.empty()) return form;
+  auto found = find_scales(index, spec.name, match, form);
+  if (!found) return Problem(std::move(found.error()));
+  form.format = (*found)->format;
 
-  name.assign(spec.name).append(match->scales_suffix);
-  form.scales = index.find(name);
-  if (form.scales == nullptr) return missing(name);
-  if (form.scales->dtype != match->scales_dtype)
-    return wrong(fmt::format("{} is stored as {}, wanted is {}", place(index, *form.scales),
-                             dtype_name(form.scales->dtype), dtype_name(match->scales_dtype)));
-  if (auto fits = check_part(index, *form.scales, spec.shape.rows, stored.row_scale_bytes(spec.shape.cols)); !fits)
+  const Format& stored = format(form.format);
+  const int cols = spec.shape.cols;
+  if (cols % stored.block_cols != 0)
+    return wrong(fmt::format("{} is stored as {}, but its {} columns are not a multiple of {}",
+                             place(index, *form.weights), stored.name, cols, stored.block_cols));
+  if (auto fits = check_part(index, *form.weights, spec.shape.rows, stored.row_weight_bytes(cols)); !fits)
+    return Problem(fits.error());
+  if (form.scales == nullptr) return form;
+  const int scale_rows = (spec.shape.rows + stored.scale_rows - 1) / stored.scale_rows;
+  if (auto fits = check_part(index, *form.scales, scale_rows, stored.scale_row_bytes(cols)); !fits)
     return Problem(fits.error());
   return form;
 }

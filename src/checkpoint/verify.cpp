@@ -15,7 +15,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "checkpoint/storage.h"
-#include "formats/mxfp4.h"
+#include "formats/scales.h"
 #include "io/aligned.h"
 #include "io/read_queue.h"
 
@@ -26,7 +26,7 @@ namespace {
 constexpr int kWindowsInFlight = 4;
 
 // What is looked for in a tensor.
-enum class Look { nothing, bf16, f16, f32, e8m0 };
+enum class Look { nothing, bf16, f16, f32, e4m3, e8m0 };
 
 Look look_of(const TensorIndex& index, const TensorRecord& tensor) {
   switch (tensor.dtype) {
@@ -36,6 +36,8 @@ Look look_of(const TensorIndex& index, const TensorRecord& tensor) {
       return Look::f16;
     case Dtype::f32:
       return Look::f32;
+    case Dtype::f8_e4m3:
+      return Look::e4m3;
     case Dtype::f8_e8m0:
       return Look::e8m0;
     default:
@@ -47,7 +49,8 @@ struct Bad {
   std::uint64_t count = 0, first = 0;
 };
 
-// Elements of which every bit of `exponent` is set: infinities and NaN. `bytes` may have any alignment.
+// Elements of which every bit of `exponent` is set: infinities and NaN (for E4M3, which has no infinities, the bits of
+// NaN). `bytes` may have any alignment.
 template <class Word>
 Bad find_not_finite(const std::byte* bytes, std::uint64_t count, Word exponent) {
   const auto word = [bytes](std::uint64_t element) {
@@ -69,7 +72,7 @@ Bad find_bad_scales(const std::byte* bytes, std::uint64_t count) {
   Bad bad;
   std::uint64_t begin = 0;
   while (begin < count) {
-    const std::int64_t found = find_corrupt_scale({bytes + begin, count - begin});
+    const std::int64_t found = find_corrupt_scale(ScaleKind::e8m0, {bytes + begin, count - begin});
     if (found < 0) break;
     if (bad.count++ == 0) bad.first = begin + static_cast<std::uint64_t>(found);
     begin += static_cast<std::uint64_t>(found) + 1;
@@ -85,6 +88,8 @@ Bad find_bad(Look look, const std::byte* bytes, std::uint64_t count) {
       return find_not_finite<std::uint16_t>(bytes, count, 0x7c00);
     case Look::f32:
       return find_not_finite<std::uint32_t>(bytes, count, 0x7f800000);
+    case Look::e4m3:
+      return find_not_finite<std::uint8_t>(bytes, count, 0x7f);
     case Look::e8m0:
       return find_bad_scales(bytes, count);
     case Look::nothing:

@@ -16,8 +16,7 @@ constexpr double kMostPart = 100'000;      // so that a slow thread is waited fo
 constexpr double kNearBytes = 256 * 1024;  // of weights that a core keeps at hand
 constexpr double kBytesPerNanosecond = 10, kMacsPerNanosecond = 30;
 
-static_assert(static_cast<int>(FormatId::f32) == 0 && static_cast<int>(FormatId::bf16) == 1 &&
-              static_cast<int>(FormatId::mxfp4) == 2 && kKernelFormats == 3);  // the order of KernelTable's lists
+static_assert(kKernelFormats == kFormatCount);
 static_assert(kAttentionBlock == 64);
 
 std::uint64_t padded(int cols) { return static_cast<std::uint64_t>((cols + kBlockCols - 1) / kBlockCols * kBlockCols); }
@@ -29,16 +28,20 @@ const std::uint8_t* bytes(const std::byte* p) { return reinterpret_cast<const st
 std::int64_t row_weight_bytes(const WeightView& w) {
   return static_cast<std::int64_t>(format(w.format).row_weight_bytes(w.shape.cols));
 }
-std::int64_t row_scale_bytes(const WeightView& w) {
-  return static_cast<std::int64_t>(format(w.format).row_scale_bytes(w.shape.cols));
+std::int64_t scale_row_bytes(const WeightView& w) {
+  return static_cast<std::int64_t>(format(w.format).scale_row_bytes(w.shape.cols));
+}
+double bytes_per_row(const WeightView& w) {
+  return static_cast<double>(row_weight_bytes(w)) +
+         static_cast<double>(scale_row_bytes(w)) / format(w.format).scale_rows;
 }
 // Never null, because kernels add to it.
 const std::uint8_t* scale_bytes(const WeightView& w) { return bytes(w.scales != nullptr ? w.scales : w.weights); }
 
 // Nanoseconds that one core needs for one row of W with `rows` vectors.
 double row_cost(const WeightView& w, int rows) {
-  const double read = static_cast<double>(row_weight_bytes(w) + row_scale_bytes(w)) / kBytesPerNanosecond;
-  return std::max(read, static_cast<double>(w.shape.cols) * rows / kMacsPerNanosecond);
+  return std::max(bytes_per_row(w) / kBytesPerNanosecond,
+                  static_cast<double>(w.shape.cols) * rows / kMacsPerNanosecond);
 }
 
 }  // namespace
@@ -133,8 +136,9 @@ void CpuOps::flush() {
     const int wanted = static_cast<int>(std::min(part / row_cost(item.product->w, item.rows), 1e6));
     const int streams = kernels_.streams[static_cast<std::size_t>(item.product->w.format)](item.rows);
     // Several passes over a part: its weights stay in the second-level cache.
-    const double bytes = static_cast<double>(row_weight_bytes(item.product->w) + row_scale_bytes(item.product->w));
-    const int near = item.rows <= kernels_.panel_rows(item.rows) ? wanted : static_cast<int>(kNearBytes / bytes);
+    const int near = item.rows <= kernels_.panel_rows(item.rows)
+                         ? wanted
+                         : static_cast<int>(kNearBytes / bytes_per_row(item.product->w));
     item.outs_per_part =
         kernels_.panel_rows(item.rows) == kPanelRows ? kPartRows : (std::min(wanted, near) / streams | 1) * streams;
     item.parts_before = parts;
@@ -172,15 +176,16 @@ void CpuOps::pack() {
 }
 
 void CpuOps::multiply(const Item& item, int part) const {
-  const WeightView& w = item.product->w;
-  const int first = part * item.outs_per_part, outs = std::min(item.outs_per_part, w.shape.rows - first);
-  const std::int64_t weight_stride = row_weight_bytes(w), scale_stride = row_scale_bytes(w);
+  const int first = part * item.outs_per_part;
+  const int outs = std::min(item.outs_per_part, item.product->w.shape.rows - first);
+  const WeightView w = item.product->w.row_slice(first, outs);
   const Rows y = item.product->y;
   kernels_.matmul[static_cast<std::size_t>(w.format)]({
-      .weights = bytes(w.weights) + first * weight_stride,
-      .scales = scale_bytes(w) + first * scale_stride,
-      .weight_stride = weight_stride,
-      .scale_stride = scale_stride,
+      .weights = bytes(w.weights),
+      .scales = scale_bytes(w),
+      .weight_stride = row_weight_bytes(w),
+      .scale_stride = scale_row_bytes(w),
+      .scale_phase = w.scale_phase,
       .outs = outs,
       .cols = w.shape.cols,
       .x = item.panels,
@@ -215,7 +220,8 @@ void CpuOps::matmul_transposed(std::span<const Product> products) {
           .weights = bytes(w.weights),
           .scales = scale_bytes(w),
           .weight_stride = row_weight_bytes(w),
-          .scale_stride = row_scale_bytes(w),
+          .scale_stride = scale_row_bytes(w),
+          .scale_phase = w.scale_phase,
           .w_rows = w.shape.rows,
           .cols = w.shape.cols,
           .first_block = block,

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/numbers.h"
+#include "formats/by_rows.h"
 
 namespace sluice {
 
@@ -47,16 +48,8 @@ void encode_row(std::span<const float> in, std::byte* weights, std::byte* scales
 
 }  // namespace
 
-const Format kMxfp4 = {FormatId::mxfp4, "mxfp4", kMxfp4Group, packed_bytes, scale_bytes, decode_row, encode_row};
-
-std::int64_t find_corrupt_scale(std::span<const std::byte> scales) {
-  // The common case is one pass that the compiler vectorizes; the search runs only when there is something to find.
-  std::uint8_t largest = 0;
-  for (std::byte scale : scales) largest = std::max(largest, std::to_integer<std::uint8_t>(scale));
-  if (largest < kE8m0FirstCorrupt) return -1;
-  const auto bad = std::find_if(scales.begin(), scales.end(),
-                                [](std::byte scale) { return std::to_integer<unsigned>(scale) >= kE8m0FirstCorrupt; });
-  return bad - scales.begin();
-}
+const Format kMxfp4 = {FormatId::mxfp4, "mxfp4",    kMxfp4Group,
+                       ScaleKind::e8m0, 1,          packed_bytes,
+                       scale_bytes,     decode_row, encode_by_rows<packed_bytes, scale_bytes, encode_row>};
 
 }  // namespace sluice

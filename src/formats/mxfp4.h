@@ -9,7 +9,4 @@ namespace sluice {
 inline constexpr int kMxfp4Group = 32;
 extern const Format kMxfp4;
 
-// The first scale byte that a sound checkpoint cannot hold (see kE8m0FirstCorrupt), or -1: its index in `scales`.
-std::int64_t find_corrupt_scale(std::span<const std::byte> scales);
-
 }  // namespace sluice

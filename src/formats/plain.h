@@ -1,4 +1,4 @@
-// Formats that store each weight as a number of its own: f32 and bf16. See format.h.
+// Formats that store each weight as a number of its own: f32, bf16 and f16. See format.h.
 #pragma once
 
 #include "formats/format.h"
@@ -6,4 +6,5 @@
 namespace sluice {
 extern const Format kF32;
 extern const Format kBf16;
+extern const Format kF16;
 }  // namespace sluice

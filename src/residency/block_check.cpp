@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "formats/format.h"
-#include "formats/mxfp4.h"
 
 namespace sluice {
 
@@ -24,16 +23,21 @@ Result<> check_scales(const BlockLayout& layout, const std::byte* slot, const Fi
                       FunctionRef<std::string(std::size_t tensor)> name) {
   for (std::size_t tensor = 0; tensor < layout.tensors.size(); ++tensor) {
     const Placement& placement = layout.tensors[tensor];
-    if (placement.format != FormatId::mxfp4) continue;
-    const std::span<const std::byte> scales(slot + placement.scales, kMxfp4.scale_bytes(placement.shape));
-    const std::int64_t bad = find_corrupt_scale(scales);
+    const Format& stored = format(placement.format);
+    if (stored.scales == ScaleKind::none) continue;
+    const ScaleRun run = stored.scale_run(placement.shape.cols, placement.scale_phase, placement.shape.rows);
+    const std::span<const std::byte> scales(slot + placement.scales, run.bytes);
+    const std::int64_t bad = find_corrupt_scale(stored.scales, scales);
     if (bad < 0) continue;
     const auto index = static_cast<std::size_t>(bad);
-    return fail(
-        ErrorKind::corrupt,
-        fmt::format("{}: scale byte {} holds {}, which no sound checkpoint contains ({})", name(tensor), index,
-                    std::to_integer<unsigned>(scales[index]), place_on_disk(layout, placement.scales + index, files)),
-        "the file is damaged: fetch it again; `sluice verify` checks all of them");
+    const std::size_t at = index * static_cast<std::size_t>(scale_width(stored.scales));
+    const std::string held = stored.scales == ScaleKind::e8m0
+                                 ? fmt::format("byte {} holds {}", index, std::to_integer<unsigned>(scales[index]))
+                                 : fmt::format("{} is {}", index, load_f32(scales.data() + at));
+    return fail(ErrorKind::corrupt,
+                fmt::format("{}: scale {}, which no sound checkpoint contains ({})", name(tensor), held,
+                            place_on_disk(layout, placement.scales + at, files)),
+                "the file is damaged: fetch it again; `sluice verify` checks all of them");
   }
   return {};
 }

@@ -1,7 +1,8 @@
-// What is checked of a block when it lands: the scale bytes of MXFP4 tensors.
+// What is checked of a block when it lands: the scales of its packed tensors.
 //
-// Bytes 253 to 255 cannot be in a sound checkpoint and would turn into infinities and NaN (docs/numerics.md). Scales
-// are 1/17 of such a tensor, so the check costs little; everything else is left to `verify`.
+// E8M0 bytes 253 to 255 and fp32 scales that are not finite cannot be in a sound checkpoint and would turn into
+// infinities and NaN (docs/numerics.md). Scales are at most 1/5 of a tensor, mostly far less, so the check costs
+// little; everything else is left to `verify`.
 #pragma once
 
 #include <cstddef>

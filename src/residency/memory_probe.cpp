@@ -59,16 +59,16 @@ double probe_memory(ThreadPool& pool) {
 double probe_multiply(Ops& ops, FormatId id) {
   constexpr int kCols = 4096;
   const Format& stored = format(id);
-  const std::uint64_t row_bytes = stored.row_weight_bytes(kCols) + stored.row_scale_bytes(kCols);
-  const Shape shape{static_cast<int>(kBufferBytes / row_bytes), kCols};
+  const Shape shape{static_cast<int>(kBufferBytes / (stored.row_weight_bytes(kCols) + stored.scale_row_bytes(kCols))),
+                    kCols};
   const PageArena weights(stored.weight_bytes(shape)), scales(stored.scale_bytes(shape));
   if (weights.size() == 0) return 0;
   std::memset(weights.data(), 0x3c, weights.size());  // an ordinary number in every format
-  if (scales.size() > 0) std::memset(scales.data(), 120, scales.size());
+  if (scales.size() > 0) std::memset(scales.data(), 0x3c, scales.size());
   std::vector<float> x(kCols, 1.0f), y(static_cast<std::size_t>(shape.rows));
   const Product products[] = {
       {{id, shape, weights.data(), scales.data()}, {x.data(), 1, kCols, kCols}, {y.data(), 1, shape.rows, shape.rows}}};
-  return best_rate(row_bytes * static_cast<std::uint64_t>(shape.rows), [&] { ops.matmul(products); });
+  return best_rate(stored.weight_bytes(shape) + stored.scale_bytes(shape), [&] { ops.matmul(products); });
 }
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ std::uint64_t widest_window(std::uint64_t bytes) { return bytes == 0 ? 0 : page_
 std::uint64_t row_room(const BoundTensor& table) {
   const Format& stored = format(table.format);
   return widest_window(stored.row_weight_bytes(table.shape.cols)) +
-         widest_window(stored.row_scale_bytes(table.shape.cols));
+         widest_window(stored.scale_row_bytes(table.shape.cols));
 }
 
 class CachedRows final : public RowTable {
@@ -80,19 +80,20 @@ class CachedRows final : public RowTable {
 
   void start_read(std::size_t entry) {
     Entry& mine = entries_[entry];
-    mine.layout = {{}, {{table_.format, {1, table_.shape.cols}, 0, kNoScales}}, room_, 0};
+    mine.layout = {{}, {{table_.format, {1, table_.shape.cols}}}, room_, 0};
     Placement& placement = mine.layout.tensors[0];
-    const auto row = static_cast<std::uint64_t>(mine.id);
-    const auto add = [&](std::uint64_t table_offset, std::uint64_t bytes, std::uint64_t room_offset) {
-      const std::uint64_t offset = table_offset + row * bytes;
+    const auto add = [&](std::uint64_t offset, std::uint64_t bytes, std::uint64_t room_offset) {
       mine.layout.extents.push_back({table_.file, offset, bytes, room_offset + offset % kDiskPage});
       bytes_read_ += bytes;
       return mine.layout.extents.back().slot_offset;
     };
     const std::uint64_t weight_bytes = format_.row_weight_bytes(table_.shape.cols);
-    const std::uint64_t scale_bytes = format_.row_scale_bytes(table_.shape.cols);
-    placement.weights = add(table_.weights_offset, weight_bytes, 0);
-    if (scale_bytes > 0) placement.scales = add(table_.scales_offset, scale_bytes, widest_window(weight_bytes));
+    const ScaleRun scales = format_.scale_run(table_.shape.cols, mine.id, 1);
+    placement.weights =
+        add(table_.weights_offset + static_cast<std::uint64_t>(mine.id) * weight_bytes, weight_bytes, 0);
+    if (scales.bytes > 0)
+      placement.scales = add(table_.scales_offset + scales.offset, scales.bytes, widest_window(weight_bytes));
+    placement.scale_phase = scales.phase;
     queue_.submit(entry, mine.layout.extents, {memory_of(entry), room_}, Urgency::demand, landings_);
     ++in_flight_;
   }

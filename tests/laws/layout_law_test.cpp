@@ -92,7 +92,7 @@ class LayoutLaw : public testing::TestWithParam<Case> {
                          stored.row_weight_bytes(spec.shape.cols));
     }
     return expect_rows(spec, spec.name + "_packed", "U8", view.weights, stored.row_weight_bytes(spec.shape.cols)) +
-           expect_rows(spec, spec.name + "_scale", "U8", view.scales, stored.row_scale_bytes(spec.shape.cols));
+           expect_rows(spec, spec.name + "_scale", "U8", view.scales, stored.scale_row_bytes(spec.shape.cols));
   }
 
   std::uint64_t expect_rows(const TensorSpec& spec, const std::string& name, const char* dtype, const std::byte* found,

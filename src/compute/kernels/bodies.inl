@@ -25,15 +25,20 @@
 #include "compute/kernels/probe.inl"
 #include "compute/kernels/recurrence.inl"
 
+// A template's instances in the order of FormatId.
+#define SLUICE_FORMATS(kernel)                                                                                        \
+  kernel<F32>, kernel<Bf16>, kernel<Mxfp4>, kernel<F16>, kernel<Fp8>, kernel<Fp8E8m0>, kernel<Int8>, kernel<Int4<0>>, \
+      kernel<Int4<1>>, kernel<Int4<2>>, kernel<Int4<4>>
+
 namespace sluice {
 using namespace SLUICE_ISA;
 const KernelTable SLUICE_TABLE = {
     SLUICE_TEXT(SLUICE_ISA),
     panel_rows,
     pack,
-    {matmul<F32>, matmul<Bf16>, matmul<Mxfp4>},  // FormatId: f32, bf16, mxfp4
-    {streams<F32>, streams<Bf16>, streams<Mxfp4>},
-    {matmul_transposed<F32>, matmul_transposed<Bf16>, matmul_transposed<Mxfp4>},
+    {SLUICE_FORMATS(matmul)},
+    {SLUICE_FORMATS(streams)},
+    {SLUICE_FORMATS(matmul_transposed)},
     rms_norm,
     layer_norm,
     l2_norm,

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "compute/kernels/e4m3_tables.h"
 #include "compute/kernels/mxfp4_tables.h"
 
 namespace sluice::avx2 {
@@ -41,6 +42,10 @@ inline f32x16 load_part(const float* p, int n) {
 inline void store_part(float* p, f32x16 v, int n) {
   _mm256_maskstore_ps(p, lanes_below(n, 0), v.low);
   _mm256_maskstore_ps(p + 8, lanes_below(n, 8), v.high);
+}
+inline f32x16 first_of(f32x16 v, int n) {
+  return {_mm256_and_ps(v.low, _mm256_castsi256_ps(lanes_below(n, 0))),
+          _mm256_and_ps(v.high, _mm256_castsi256_ps(lanes_below(n, 8)))};
 }
 inline f32x16 load_strided(const float* p, int stride) {
   const __m256i index = _mm256_mullo_epi32(_mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0), _mm256_set1_epi32(stride));
@@ -125,8 +130,9 @@ struct PlainLine {
 
 struct F32 {
   using Line = PlainLine<F32>;
-  static constexpr int kBlockBytes = 128, kCellBytes = 4;
-  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int kBlockBytes = 128, kCellBits = 32, kLineBlocks = 1;
+  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int t) { return t == 1 ? 4 : 2; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
@@ -135,8 +141,9 @@ struct F32 {
 
 struct Bf16 {
   using Line = PlainLine<Bf16>;
-  static constexpr int kBlockBytes = 64, kCellBytes = 2;
-  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int kBlockBytes = 64, kCellBits = 16, kLineBlocks = 1;
+  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int t) { return t == 1 ? 4 : 2; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
@@ -149,8 +156,9 @@ struct Bf16 {
 
 struct Mxfp4 {
   using Line = PlainLine<Mxfp4>;
-  static constexpr int kBlockBytes = 16, kCellBytes = 0;
-  static constexpr bool kScaled = true, kPairs = true;
+  static constexpr int kBlockBytes = 16, kCellBits = 0, kLineBlocks = 4;
+  static constexpr int kScaleBytes = 1, kScaleBlocks = 1, kScaleRows = 1;
+  static constexpr bool kPairs = true;
   static constexpr int streams(int) { return 2; }  // rows walked at once by t vectors
   // bf16 bytes of sixteen codes, looked up apart and then paired.
   static f32x16 widen(__m128i codes, __m128i low_bytes, __m128i high_bytes) {
@@ -228,6 +236,8 @@ struct Mxfp4 {
     }
   };
 };
+
+#include "compute/kernels/portable_formats.inl"
 
 }  // namespace
 }  // namespace sluice::avx2

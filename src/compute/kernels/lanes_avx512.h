@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "compute/kernels/e4m3_tables.h"
 #include "compute/kernels/mxfp4_tables.h"
 
 namespace sluice::SLUICE_ISA {
@@ -29,6 +30,7 @@ inline void store(float* p, f32x16 v) { _mm512_storeu_ps(p, v); }
 inline __mmask16 first_lanes(int n) { return static_cast<__mmask16>((1u << n) - 1u); }
 inline f32x16 load_part(const float* p, int n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
 inline void store_part(float* p, f32x16 v, int n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+inline f32x16 first_of(f32x16 v, int n) { return _mm512_maskz_mov_ps(first_lanes(n), v); }
 inline f32x16 load_strided(const float* p, int stride) {
   const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   return _mm512_i32gather_ps(_mm512_mullo_epi32(lane, _mm512_set1_epi32(stride)), p, 4);
@@ -92,8 +94,9 @@ struct PlainLine {
 
 struct F32 {
   using Line = PlainLine<F32>;
-  static constexpr int kBlockBytes = 128, kCellBytes = 4;
-  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int kBlockBytes = 128, kCellBits = 32, kLineBlocks = 1;
+  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
@@ -102,8 +105,9 @@ struct F32 {
 
 struct Bf16 {
   using Line = PlainLine<Bf16>;
-  static constexpr int kBlockBytes = 64, kCellBytes = 2;
-  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int kBlockBytes = 64, kCellBits = 16, kLineBlocks = 1;
+  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m512i pairs = _mm512_loadu_si512(w);
@@ -113,8 +117,9 @@ struct Bf16 {
 };
 
 struct Mxfp4 {
-  static constexpr int kBlockBytes = 16, kCellBytes = 0;
-  static constexpr bool kScaled = true, kPairs = false;
+  static constexpr int kBlockBytes = 16, kCellBits = 0, kLineBlocks = 4;
+  static constexpr int kScaleBytes = 1, kScaleBlocks = 1, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int t) { return t <= 2 ? 8 : 4; }  // rows walked at once by t vectors
   static void look_up(__m512i codes, const std::uint8_t* scale, int shift, f32x16& even, f32x16& odd) {
     const __m512 table = _mm512_load_ps(kMxfp4Tables.value[*scale]);  // the lookups heed four bits of a code
@@ -145,6 +150,8 @@ struct Mxfp4 {
     }
   };
 };
+
+#include "compute/kernels/portable_formats.inl"
 
 }  // namespace
 }  // namespace sluice::SLUICE_ISA

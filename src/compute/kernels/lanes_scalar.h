@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "compute/kernels/e4m3_tables.h"
 #include "compute/kernels/mxfp4_tables.h"
 
 namespace sluice::scalar {
@@ -74,6 +75,10 @@ inline f32x16 load_part(const float* p, int n) {
 }
 inline void store_part(float* p, const f32x16& v, int n) {
   for (int i = 0; i < n; ++i) p[i] = v.lane[i];
+}
+// The first n lanes of a vector, zeros behind.
+inline f32x16 first_of(const f32x16& v, int n) {
+  return each([&](int i) { return i < n ? v.lane[i] : 0.f; });
 }
 // Lane i = p[i * stride].
 inline f32x16 load_strided(const float* p, int stride) {
@@ -169,8 +174,9 @@ struct PlainLine {
 // A format: bytes of a block of 32 columns, bytes of one column (0: rows are whole blocks), and the values of a block.
 struct F32 {
   using Line = PlainLine<F32>;
-  static constexpr int kBlockBytes = 128, kCellBytes = 4;
-  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int kBlockBytes = 128, kCellBits = 32, kLineBlocks = 1;
+  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     float values[32];
@@ -181,8 +187,9 @@ struct F32 {
 
 struct Bf16 {
   using Line = PlainLine<Bf16>;
-  static constexpr int kBlockBytes = 64, kCellBytes = 2;
-  static constexpr bool kScaled = false, kPairs = false;
+  static constexpr int kBlockBytes = 64, kCellBits = 16, kLineBlocks = 1;
+  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     std::uint16_t words[32];
@@ -194,8 +201,9 @@ struct Bf16 {
 
 struct Mxfp4 {
   using Line = PlainLine<Mxfp4>;
-  static constexpr int kBlockBytes = 16, kCellBytes = 0;
-  static constexpr bool kScaled = true, kPairs = false;
+  static constexpr int kBlockBytes = 16, kCellBits = 0, kLineBlocks = 4;
+  static constexpr int kScaleBytes = 1, kScaleBlocks = 1, kScaleRows = 1;
+  static constexpr bool kPairs = false;
   static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const float* const table = kMxfp4Tables.value[*scale];
@@ -203,6 +211,8 @@ struct Mxfp4 {
     odd = each([=](int i) { return table[w[i] >> 4]; });
   }
 };
+
+#include "compute/kernels/portable_formats.inl"
 
 }  // namespace
 }  // namespace sluice::scalar

@@ -40,21 +40,33 @@ struct RowGroup<F, R, true> {
   using Type = typename F::Pairs;
 };
 
-// Block `block` of a row, zeros after its last column. The last block of a row is copied: nothing after it is read.
+// Bytes of scales that the first `blocks` blocks of a row have.
 template <class F>
-inline void decode_block(const std::uint8_t* w, const std::uint8_t* scales, int block, int cols, f32x16& even,
-                         f32x16& odd) {
-  const std::uint8_t* const from = w + static_cast<std::int64_t>(block) * F::kBlockBytes;
-  if constexpr (F::kCellBytes != 0) {
-    const int left = cols - block * kBlockCols;
+constexpr int scale_bytes(int blocks) {
+  return F::kScaleBlocks == 0 ? 0 : blocks / F::kScaleBlocks * F::kScaleBytes;
+}
+
+// The row of scales that row `row` of W has.
+template <class F, class Part>
+inline const std::uint8_t* scales_of(const Part& part, int row) {
+  return part.scales + (F::kScaleRows == 1 ? row : (part.scale_phase + row) / F::kScaleRows) * part.scale_stride;
+}
+
+// A block of 32 columns of a row, of which `left` are there. If fewer than 32 are, it is copied, so that nothing after
+// it is read, and zeros follow the values.
+template <class F>
+inline void decode_block(const std::uint8_t* from, const std::uint8_t* scale, int left, f32x16& even, f32x16& odd) {
+  if constexpr (F::kCellBits != 0) {
     if (left < kBlockCols) {
       alignas(64) std::uint8_t padded[F::kBlockBytes] = {};
-      __builtin_memcpy(padded, from, static_cast<std::uint64_t>(left * F::kCellBytes));
-      F::decode(padded, nullptr, even, odd);
+      __builtin_memcpy(padded, from, static_cast<std::uint64_t>((left * F::kCellBits + 7) / 8));
+      F::decode(padded, scale, even, odd);
+      even = first_of(even, (left + 1) / 2);
+      odd = first_of(odd, left / 2);
       return;
     }
   }
-  F::decode(from, scales + block, even, odd);
+  F::decode(from, scale, even, odd);
 }
 
 constexpr int blocks_of(int cols) { return (cols + kBlockCols - 1) / kBlockCols; }
@@ -63,7 +75,8 @@ void pack(const float* x, std::int64_t x_stride, int rows, int cols, float* pack
   for (int block = 0; block < blocks_of(cols); ++block)
     for (int row = 0; row < rows; ++row, packed += kBlockCols) {
       f32x16 even, odd;
-      decode_block<F32>(reinterpret_cast<const std::uint8_t*>(x + row * x_stride), nullptr, block, cols, even, odd);
+      decode_block<F32>(reinterpret_cast<const std::uint8_t*>(x + row * x_stride + block * kBlockCols), nullptr,
+                        cols - block * kBlockCols, even, odd);
       store(packed, even);
       store(packed + 16, odd);
     }
@@ -100,6 +113,24 @@ struct Streams {
   }
 };
 
+// The scales of those rows.
+template <class F, int R, bool shared = F::kScaleRows != 1>
+struct ScaleStreams : Streams<R> {
+  ScaleStreams(const MatmulPart& part, int first, int rows_apart)
+      : Streams<R>(part.scales, part.scale_stride, first, rows_apart) {}
+};
+template <class F, int R>
+struct ScaleStreams<F, R, true> {
+  const std::uint8_t* rows[R];  // no longer equidistant
+  std::int64_t offset = 0;
+
+  ScaleStreams(const MatmulPart& part, int first, int rows_apart) {
+    for (int r = 0; r < R; ++r) rows[r] = scales_of<F>(part, first + r * rows_apart);
+  }
+  const std::uint8_t* at(int r) const { return rows[r] + offset; }
+  void advance(int bytes) { offset += bytes; }
+};
+
 // Adds one block of each group of rows, as decode(group, even, odd) gives them, times T vectors at x.
 template <class Group, int G, int T, class Decode>
 inline void add_block(const float* x, typename Group::Lanes (&sum)[G][T], Decode decode) {
@@ -118,14 +149,15 @@ inline void add_block(const float* x, typename Group::Lanes (&sum)[G][T], Decode
 template <class F, class Group, int R, int T>
 inline void few_rows(const MatmulPart& part, int first, int apart) {
   constexpr int kTogether = Group::kRows, kGroups = R / kTogether;
-  constexpr int kBlocks = F::kBlockBytes < 64 ? 64 / F::kBlockBytes : 1;  // of a line
-  Streams<R> w(part.weights, part.weight_stride, first, apart), scales(part.scales, part.scale_stride, first, apart);
+  constexpr int kBlocks = F::kLineBlocks;
+  Streams<R> w(part.weights, part.weight_stride, first, apart);
+  ScaleStreams<F, R> scales(part, first, apart);
   const float* x = part.x;
   typename Group::Lanes sum[kGroups][T];
   SLUICE_UNROLL
   for (int g = 0; g < kGroups; ++g) SLUICE_UNROLL
   for (int t = 0; t < T; ++t) sum[g][t] = Group::zero();
-  const int full = F::kCellBytes != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
+  const int full = F::kCellBits != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
   int block = 0;
   for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
     typename Group::Line line[kGroups];
@@ -137,18 +169,19 @@ inline void few_rows(const MatmulPart& part, int first, int apart) {
     SLUICE_UNROLL
     for (int b = 0; b < kBlocks; ++b)
       add_block<Group>(x + b * T * kBlockCols, sum, [&](int g, auto& even, auto& odd) {
-        Group::decode(line[g], b, scales.at(g * kTogether) + b, scales.at(g * kTogether + kTogether - 1) + b, even,
-                      odd);
+        Group::decode(line[g], b, scales.at(g * kTogether) + scale_bytes<F>(b),
+                      scales.at(g * kTogether + kTogether - 1) + scale_bytes<F>(b), even, odd);
       });
     w.advance(kBlocks * F::kBlockBytes);
-    if (F::kScaled) scales.advance(kBlocks);
+    if (scale_bytes<F>(kBlocks) > 0) scales.advance(scale_bytes<F>(kBlocks));
   }
-  for (; block < blocks_of(part.cols); ++block, x += T * kBlockCols, w.advance(F::kBlockBytes), scales.advance(1))
+  // What is left of a row: less than a line.
+  for (int b = 0; block < blocks_of(part.cols); ++block, ++b, x += T * kBlockCols, w.advance(F::kBlockBytes))
     add_block<Group>(x, sum, [&](int g, auto& even, auto& odd) {
       f32x16 evens[kTogether], odds[kTogether];
       for (int i = 0; i < kTogether; ++i)
-        decode_block<F>(w.at(g * kTogether + i), scales.at(g * kTogether + i), 0, part.cols - block * kBlockCols,
-                        evens[i], odds[i]);
+        decode_block<F>(w.at(g * kTogether + i), scales.at(g * kTogether + i) + scale_bytes<F>(b),
+                        part.cols - block * kBlockCols, evens[i], odds[i]);
       even = Group::join(evens);
       odd = Group::join(odds);
     });
@@ -210,10 +243,12 @@ template <class F>
 void decode_panel(const MatmulPart& part, int out, int first, int last, float* panel) {
   for (int o = 0; o < kPanelOuts; ++o) {
     const std::uint8_t* const w = part.weights + (out + o) * part.weight_stride;
-    const std::uint8_t* const s = part.scales + (out + o) * part.scale_stride;
+    const std::uint8_t* const s = scales_of<F>(part, out + o);
     for (int block = first; block < last; ++block) {
       f32x16 even = zero(), odd = zero();
-      if (out + o < part.outs) decode_block<F>(w, s, block, part.cols, even, odd);
+      if (out + o < part.outs)
+        decode_block<F>(w + static_cast<std::int64_t>(block) * F::kBlockBytes, s + scale_bytes<F>(block),
+                        part.cols - block * kBlockCols, even, odd);
       float* const to = panel + ((block - first) * kPanelOuts + o) * kBlockCols;
       store(to, even);
       store(to + 16, odd);
@@ -285,8 +320,8 @@ inline void transposed_tile(const TransposedPart& part, int block, int row) {
   for (int i = 0; i < part.w_rows; ++i) SLUICE_UNROLL
   for (int b = 0; b < B; ++b) {
     f32x16 even, odd;
-    decode_block<F>(part.weights + i * part.weight_stride, part.scales + i * part.scale_stride, block + b, part.cols,
-                    even, odd);
+    decode_block<F>(part.weights + i * part.weight_stride + static_cast<std::int64_t>(block + b) * F::kBlockBytes,
+                    scales_of<F>(part, i) + scale_bytes<F>(block + b), part.cols - (block + b) * kBlockCols, even, odd);
     SLUICE_UNROLL
     for (int t = 0; t < T; ++t) {
       const f32x16 x = set1(part.x[(row + t) * part.x_stride + i]);

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-constexpr int kKernelFormats = 3;                       // indexed by FormatId
+constexpr int kKernelFormats = 11;                      // indexed by FormatId
 constexpr int kPanelRows = 6;                           // vectors of a packed panel
 constexpr int kBlockCols = 32;                          // columns of a block of the dot product
 constexpr int kPartRows = 32;                           // most output rows of a matmul part in tiles
@@ -23,7 +23,8 @@ constexpr int kMostHeads = 256;                         // of an attention part
 // the even columns of a block before its odd ones, zeros after the last column.
 struct MatmulPart {
   const std::uint8_t *weights, *scales;
-  std::int64_t weight_stride, scale_stride;  // bytes of a row
+  std::int64_t weight_stride, scale_stride;  // bytes of a row of weights, of a row of scales
+  int scale_phase;                           // see WeightView
   int outs, cols;
   const float* x;
   int x_rows;
@@ -36,7 +37,7 @@ struct MatmulPart {
 struct TransposedPart {
   const std::uint8_t *weights, *scales;
   std::int64_t weight_stride, scale_stride;
-  int w_rows, cols, first_block, last_block;
+  int scale_phase, w_rows, cols, first_block, last_block;
   const float* x;
   std::int64_t x_stride;
   int x_rows;
