@@ -156,6 +156,20 @@ def glm_generation(config):
             "top_p": 0.95, "transformers_version": "5.12.0"}
 
 
+def read_merges(directory):
+    """The merges of a written tokenizer.json as pairs of indices."""
+    with open(os.path.join(directory, "tokenizer.json"), encoding="utf-8") as file:
+        model = json.load(file)["model"]
+    byte_of = {character: byte for byte, character in byte_characters().items()}
+    index = {bytes([byte]): number for number, byte in enumerate(tiktoken_file.gpt2_byte_order())}
+    merges = []
+    for merge in model["merges"]:
+        left, right = (bytes(byte_of[c] for c in part) for part in (merge.split(" ") if isinstance(merge, str) else merge))
+        merges.append((index[left], index[right]))
+        index[left + right] = len(index)
+    return merges
+
+
 def write_json(path, value):
     with open(path, "w", encoding="utf-8") as out:
         json.dump(value, out, indent=1, ensure_ascii=False)

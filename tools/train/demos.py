@@ -1,6 +1,7 @@
 """What each bundled demo is: its configuration, its vocabulary, its training class, and how it is written.
 
-A demo has FAMILY (its corpus and chat format), encoder(), net(encoder) and write(net, encoder, directory).
+A demo has FAMILY (its corpus, chat format and oracle), encoder(), stored_encoder(directory), net(encoder) and
+write(net, encoder, directory).
 """
 
 import os
@@ -49,6 +50,10 @@ class KimiK3:
         return tokenizer.Encoder(tiktoken_file.extend_by_merges(tiktoken_file.byte_vocabulary(), pairs))
 
     @classmethod
+    def stored_encoder(cls, directory):
+        return tokenizer.Encoder(tiktoken_file.read_tiktoken_model(os.path.join(directory, "tiktoken.model")))
+
+    @classmethod
     def net(cls, encoder):
         return KimiK3Net(kimi_k3_checkpoint.complete_text_config(cls.CONFIG), SEED)
 
@@ -72,6 +77,10 @@ class Olmoe:
     @classmethod
     def encoder(cls):
         return tokenizer.olmoe_encoder(merges(cls.FAMILY, tokenizer.compiled(tokenizer_json.GPT2_SPLIT)))
+
+    @classmethod
+    def stored_encoder(cls, directory):
+        return tokenizer.olmoe_encoder(tokenizer_json.read_merges(directory))
 
     @classmethod
     def config(cls, encoder):
@@ -115,6 +124,10 @@ class Glm52:
     @classmethod
     def encoder(cls):
         return tokenizer.glm_encoder(merges(cls.FAMILY, tokenizer.compiled(tokenizer_json.GLM_SPLIT)))
+
+    @classmethod
+    def stored_encoder(cls, directory):
+        return tokenizer.glm_encoder(tokenizer_json.read_merges(directory))
 
     @classmethod
     def config(cls, encoder):
