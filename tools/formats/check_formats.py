@@ -5,6 +5,7 @@ import tempfile
 
 import numpy as np
 
+import fp8
 import kimi_k3_checkpoint
 import kimi_k3_layout
 import mxfp4
@@ -49,6 +50,20 @@ def check_bf16():
     assert word(0xBF807FFF) == 0xBF80
     words = np.arange(0, 0x7F80, 7, dtype="<u2")
     assert np.array_equal(mxfp4.to_bf16(mxfp4.from_bf16(words)), words)
+
+
+def check_fp8():
+    assert fp8.from_e4m3(np.array([0x01, 0x08, 0x38, 0x7E, 0xB8, 0x80], dtype=np.uint8)).tolist() == [
+        2.0 ** -9, 2.0 ** -6, 1.0, 448.0, -1.0, -0.0]
+    every = np.array([code for code in range(256) if code & 127 != 127], dtype=np.uint8)
+    assert np.array_equal(fp8.to_e4m3(fp8.from_e4m3(every)), every)
+    ties = np.array([1.0625, 1.1875, 2.0 ** -10, 3 * 2.0 ** -10, 460, 1e6])  # 1 or 1.125; 1.125 or 1.25; 0 or 1 step; …
+    assert fp8.to_e4m3(ties).tolist() == [0x38, 0x3A, 0x00, 0x02, 0x7E, 0x7E]
+    values = np.random.RandomState(7).standard_normal((256, 300))
+    error = np.abs(fp8.decode(*fp8.quantise(values)) - values) / np.abs(values)
+    assert abs(error.mean() - 0.0226) < 0.001, error.mean()  # glm_5_2.md 6.4
+    codes, scales = fp8.quantise_by_powers(np.array([[1, -3.3, .02, 7.9]]))  # deepseek_v4.md 3.10
+    assert fp8.decode_powers(codes, scales)[0].tolist() == [1, -3.25, .01953125, 8] and scales.tolist() == [[127 - 5]]
 
 
 def check_tiktoken():
@@ -102,6 +117,6 @@ def check_order(names):
 
 
 if __name__ == "__main__":
-    for check in (check_mxfp4, check_bf16, check_tiktoken, check_names_of_the_release, check_checkpoint_round_trip):
+    for check in (check_mxfp4, check_fp8, check_bf16, check_tiktoken, check_names_of_the_release, check_checkpoint_round_trip):
         check()
         print("ok", check.__name__)

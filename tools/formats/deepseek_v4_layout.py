@@ -1,6 +1,6 @@
 """Every tensor of a DeepSeek-V4 checkpoint: name, storage type, shape (deepseek_v4.md 2.2). `config` is config.json.
 
-Types: F32, BF16, I64; FP8 is E4M3 bytes and `.scale`, an E8M0 byte per 128x128 block; FP4 is packed E2M1 (I8) and `.scale`,
+Types: F32, BF16, I64; FP8_E8M0 is E4M3 bytes and `.scale`, an E8M0 byte per 128x128 block; FP4 is packed E2M1 (I8) and `.scale`,
 an E8M0 byte per row and 32 columns. Both kinds of matrix have `.weight` and `.scale`.
 """
 
@@ -49,14 +49,14 @@ def attention_tensors(config, layer):
     groups, rank = config["o_groups"], config["o_lora_rank"]
     tensors = {
         "attn_sink": ("F32", (heads,)), "q_norm.weight": ("BF16", (q,)), "kv_norm.weight": ("BF16", (d,)),
-        "wq_a.weight": ("FP8", (q, width)), "wq_b.weight": ("FP8", (heads * d, q)), "wkv.weight": ("FP8", (d, width)),
-        "wo_a.weight": ("FP8", (groups * rank, heads * d // groups)), "wo_b.weight": ("FP8", (width, groups * rank)),
+        "wq_a.weight": ("FP8_E8M0", (q, width)), "wq_b.weight": ("FP8_E8M0", (heads * d, q)), "wkv.weight": ("FP8_E8M0", (d, width)),
+        "wo_a.weight": ("FP8_E8M0", (groups * rank, heads * d // groups)), "wo_b.weight": ("FP8_E8M0", (width, groups * rank)),
     }
     if ratio(config, layer):
         tensors |= compressor_tensors(config, "compressor.", ratio(config, layer), d)
     if has_indexer(config, layer):
         index_heads, index_d = config["index_n_heads"], config["index_head_dim"]
-        tensors |= {"indexer.wq_b.weight": ("FP8", (index_heads * index_d, q)),
+        tensors |= {"indexer.wq_b.weight": ("FP8_E8M0", (index_heads * index_d, q)),
                     "indexer.weights_proj.weight": ("BF16", (index_heads, width))}
         tensors |= compressor_tensors(config, "indexer.compressor.", ratio(config, layer), index_d)
     return {"attn." + name: entry for name, entry in tensors.items()}
@@ -74,7 +74,7 @@ def moe_tensors(config, layer):
         tensors["ffn.gate.tid2eid"] = ("I64", (config["vocab_size"], config["num_experts_per_tok"]))
     else:
         tensors["ffn.gate.bias"] = ("F32", (experts,))
-    tensors |= gated_tensors("ffn.shared_experts.", width, inner * config["n_shared_experts"], "FP8")
+    tensors |= gated_tensors("ffn.shared_experts.", width, inner * config["n_shared_experts"], "FP8_E8M0")
     for expert in range(experts):
         tensors |= gated_tensors(f"ffn.experts.{expert}.", width, inner, "FP4")
     return tensors
@@ -86,7 +86,7 @@ def block_tensors(config, layer):
     tensors |= site_tensors(config, "hc_attn") | site_tensors(config, "hc_ffn")
     tensors |= attention_tensors(config, layer) | moe_tensors(config, layer)
     if layer >= config["num_hidden_layers"]:
-        tensors |= {f"{name}.weight": ("FP8", (width, width)) for name in ("e_proj", "h_proj")}
+        tensors |= {f"{name}.weight": ("FP8_E8M0", (width, width)) for name in ("e_proj", "h_proj")}
         tensors |= {f"{name}.weight": ("BF16", (width,)) for name in ("enorm", "hnorm", "norm")} | head_site_tensors(config)
     return {block_prefix(config, layer) + name: entry for name, entry in tensors.items()}
 

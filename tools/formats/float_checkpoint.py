@@ -1,6 +1,7 @@
-"""Writes and reads a checkpoint whose tensors are float names with a storage type each: OLMoE, GLM-5.2.
+"""Writes and reads a checkpoint whose tensors are float names with a storage type each: OLMoE, GLM-5.2, DeepSeek-V4.
 
-A *layout* is `{name: (type, shape)}` with types F32, BF16 and FP8 (bytes plus `name_scale_inv`). Every tensor is rounded
+A *layout* is `{name: (type, shape)}`: F32, BF16, I64, FP8 (bytes plus `name_scale_inv`), and of DeepSeek-V4 FP8_E8M0 and FP4
+(bytes of `X.weight`, scale bytes of `X.scale`). Every tensor is rounded
 to its storage type first; what comes back is what the files mean, so that an oracle computes with the stored weights.
 `fuse` turns stored experts (one tensor each) into the tensors that transformers keep in memory; reading takes both.
 """
@@ -25,19 +26,37 @@ def store(name, kind, values, largest):
         return {name: ("F32", np.ascontiguousarray(values, dtype="<f4"))}
     if kind == "BF16":
         return {name: ("BF16", mxfp4.to_bf16(values))}
+    if kind == "I64":
+        return {name: ("I64", np.ascontiguousarray(values, dtype="<i8"))}
+    if kind == "FP8_E8M0":
+        codes, scales = fp8.quantise_by_powers(values)
+        return {name: ("F8_E4M3", codes), scale_name(name): ("F8_E8M0", scales)}
+    if kind == "FP4":
+        packed, scales = mxfp4.quantise(values)
+        return {name: ("I8", packed.view(np.int8)), scale_name(name): ("F8_E8M0", scales)}
     codes, scales = fp8.quantise(values, largest)
     return {name: ("F8_E4M3", codes), name + SCALE: ("F32", scales)}
+
+
+def scale_name(name):
+    return name.removesuffix("weight") + "scale"
 
 
 def widen(stored):
     """Float names and float64 values of stored tensors."""
     values = {}
     for name, (tag, words) in stored.items():
-        if tag == "F8_E4M3":
+        if tag == "F8_E4M3" and name + SCALE in stored:
             values[name] = fp8.decode(words, stored[name + SCALE][1])
+        elif tag == "F8_E4M3":
+            values[name] = fp8.decode_powers(words, stored[scale_name(name)][1])
+        elif tag == "I8":
+            values[name] = mxfp4.decode(words.view(np.uint8), stored[scale_name(name)][1])
+        elif tag == "I64":
+            values[name] = words
         elif tag == "BF16":
             values[name] = mxfp4.from_bf16(words).astype(np.float64)
-        elif not name.endswith(SCALE):
+        elif tag == "F32" and not name.endswith(SCALE):
             values[name] = words.astype(np.float64)
     return values
 

@@ -1,7 +1,7 @@
-"""E4M3 with one scale per block of 128x128, as the FP8 release of GLM-5.2 stores matrices (glm_5_2.md 2.4).
+"""E4M3 with one scale per block of 128x128, as GLM-5.2 (glm_5_2.md 2.4) and DeepSeek-V4 (deepseek_v4.md 2.3) store matrices.
 
-Shapes: a matrix [rows, K] is stored as bytes [rows, K] and `weight_scale_inv` float32 [ceil(rows/128), ceil(K/128)]:
-W = e4m3(byte) * scale, the last blocks cut short. The variant is "fn": no infinities, 0x7F and 0xFF are NaN, largest 448.
+Shapes: a matrix [rows, K] is stored as bytes [rows, K] and scales [ceil(rows/128), ceil(K/128)], the last blocks cut short:
+W = e4m3(byte) * scale. A scale is a float32 (`weight_scale_inv`), or an E8M0 byte b that means 2^(b-127). The variant is "fn": no infinities, 0x7F and 0xFF are NaN, largest 448.
 """
 
 import numpy as np
@@ -41,20 +41,34 @@ def spread(scales, shape):
     return np.repeat(np.repeat(scales, BLOCK, axis=0)[:shape[0]], BLOCK, axis=1)[:, :shape[1]]
 
 
+def block_maxima(values):
+    blocks = [-(-size // BLOCK) for size in values.shape]
+    padded = np.pad(np.abs(values), [(0, count * BLOCK - size) for count, size in zip(blocks, values.shape)])
+    return padded.reshape(blocks[0], BLOCK, blocks[1], BLOCK).max(axis=(1, 3))
+
+
 def quantise(matrix, largest=LARGEST):
     """(bytes, scales): each block's largest magnitude becomes `largest`; an all-zero block has scale 1.
 
     A smaller `largest` wastes range; small enough, most bytes are subnormal (for tests of them)."""
     values = np.asarray(matrix, dtype=np.float64)
-    blocks = [-(-size // BLOCK) for size in values.shape]
-    scales = np.ones(blocks, dtype="<f4")
-    for row in range(blocks[0]):
-        for column in range(blocks[1]):
-            amax = np.abs(values[row * BLOCK:(row + 1) * BLOCK, column * BLOCK:(column + 1) * BLOCK]).max()
-            scales[row, column] = amax / largest if amax > 0 else 1
+    amax = block_maxima(values)
+    scales = np.where(amax > 0, amax / largest, 1).astype("<f4")
     return to_e4m3(values / spread(scales.astype(np.float64), values.shape)), scales
+
+
+def quantise_by_powers(matrix):
+    """(bytes, scale bytes): the smallest power of two that keeps a block within 448; an all-zero block has 2^0."""
+    values = np.asarray(matrix, dtype=np.float64)
+    amax = block_maxima(values)
+    exponents = np.ceil(np.log2(np.where(amax > 0, amax / LARGEST, 1))).astype(np.int64)
+    return to_e4m3(values / spread(np.ldexp(1.0, exponents), values.shape)), (exponents + 127).astype(np.uint8)
 
 
 def decode(codes, scales):
     """float64 weights; the product of a byte's value and a float32 scale is exact."""
     return from_e4m3(codes) * spread(scales.astype(np.float64), codes.shape)
+
+
+def decode_powers(codes, scale_bytes):
+    return from_e4m3(codes) * spread(np.ldexp(1.0, scale_bytes.astype(np.int64) - 127), codes.shape)

@@ -1,8 +1,8 @@
 """Writes safetensors shards as the releases have them (of Kimi K3 byte for byte: spec 2.1, 9.4).
 
-A tensor is `(dtype tag, array)`: the tag is the one of the file ("F32", "BF16", "F8_E4M3", "U8"), the array holds the
-*stored* words (float32, uint16, uint8), so that nothing is converted here. Inside a shard tensors stand by dtype, F32
-then BF16 then the bytes, and by name, bytewise, inside each dtype. The header is JSON without spaces, padded with spaces to a multiple
+A tensor is `(dtype tag, array)`: the tag is the one of the file ("F32", "BF16", "F8_E4M3", "U8", …), the array holds
+the *stored* words (float32, uint16, uint8, …), so that nothing is converted here. Inside a shard tensors stand by dtype,
+in the order of STORAGE, and by name, bytewise, inside each dtype. The header is JSON without spaces, padded with spaces to a multiple
 of 8; there is no `__metadata__`.
 """
 
@@ -12,8 +12,9 @@ import os
 import numpy as np
 
 # Tag -> (rank in the file, type of a stored word). Little-endian whatever the machine.
-STORAGE = {"F32": (0, np.dtype("<f4")), "BF16": (1, np.dtype("<u2")), "F8_E4M3": (2, np.dtype("u1")),
-           "U8": (2, np.dtype("u1"))}
+STORAGE = {"I64": (0, np.dtype("<i8")), "F32": (1, np.dtype("<f4")), "BF16": (2, np.dtype("<u2")),
+           "F8_E8M0": (3, np.dtype("u1")), "F8_E4M3": (4, np.dtype("u1")), "U8": (5, np.dtype("u1")),
+           "I8": (6, np.dtype("i1"))}
 
 
 def ordered_names(tensors):

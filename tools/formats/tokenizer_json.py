@@ -1,8 +1,10 @@
-"""Writes and uses tokenizer.json files: byte-level BPE as OLMoE (GPT-NeoX kind) and GLM-5.2 (cl100k kind) ship them.
+"""Writes and uses tokenizer.json files: byte-level BPE as OLMoE (GPT-NeoX kind), GLM-5.2 (cl100k kind) and DeepSeek-V4
+(four splits in a row) ship them.
 
 A vocabulary is a list of byte strings, the first 256 the single bytes in GPT-2 order, and `merges`, pairs of indices into
 it: number n makes token 256 + n. In the file every byte is a printable character (GPT-2's alphabet), ids may start above
-0, and added tokens are strings with ids of their own, matched before anything else. Formats: olmoe.md 4, glm_5_2.md 7.
+0, and added tokens are strings with ids of their own, matched before anything else. Formats: olmoe.md 4,
+glm_5_2.md 7, deepseek_v4.md 5.
 """
 
 import json
@@ -25,6 +27,20 @@ GLM_ADDED = [
     ("<tool_response>", False), ("</tool_response>", False), ("<arg_key>", False), ("</arg_key>", False),
     ("<arg_value>", False), ("</arg_value>", False), ("/nothink", False), ("<|begin_of_box|>", False),
     ("<|end_of_box|>", False), ("<|image|>", False), ("<|video|>", False),
+]
+DEEPSEEK_SPLITS = [
+    r"\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"""
+    r"""|\s*[\r\n]+|\s+(?!\S)|\s+""",
+]
+DEEPSEEK_FIRST = ["<\uff5cbegin\u2581of\u2581sentence\uff5c>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
+                  "<\uff5c\u2581pad\u2581\uff5c>"]  # ids 0, 1, 2; special
+# After the merges, in the release's order with gaps left out; none of them special.
+DEEPSEEK_ADDED = [
+    "<\uff5cfim\u2581hole\uff5c>", "<\uff5cfim\u2581begin\uff5c>", "<\uff5cfim\u2581end\uff5c>", "<\uff5cUser\uff5c>",
+    "<\uff5cAssistant\uff5c>", "<|EOT|>", "<think>", "</think>", "\uff5cDSML\uff5c", "<\uff5clatest_reminder\uff5c>",
+    "<\uff5caction\uff5c>", "<\uff5cquery\uff5c>", "<\uff5cauthority\uff5c>", "<\uff5cdomain\uff5c>", "<\uff5ctitle\uff5c>",
+    "<\uff5cread_url\uff5c>",
 ]
 OLMOE_FIRST = 2  # ids 0 and 1 are the end of text and the padding; the bytes follow
 OLMOE_LONGEST_RUN = 24  # runs of 2..24 spaces are added tokens after the merges
@@ -90,6 +106,14 @@ def olmoe_vocabulary(merges):
     return Vocabulary(merges, OLMOE_FIRST, added)
 
 
+def deepseek_vocabulary(merges):
+    def added(base):
+        texts = [(text, id, True) for id, text in enumerate(DEEPSEEK_FIRST)]
+        texts += [(text, base + n, False) for n, text in enumerate(DEEPSEEK_ADDED)]
+        return {text: (id, special) for text, id, special in texts}
+    return Vocabulary(merges, len(DEEPSEEK_FIRST), added)
+
+
 def added_entries(vocabulary, normalized):
     return [{"id": id, "content": text, "single_word": False, "lstrip": False, "rstrip": False,
              "normalized": normalized and not special, "special": special}
@@ -133,6 +157,30 @@ def olmoe_file(vocabulary):
         "post_processor": byte_level(False, True), "decoder": byte_level(False, True),
         "model": bpe_model(vocab, [f"{names[left]} {names[right]}" for left, right in vocabulary.merges], False),
     }
+
+
+def deepseek_file(vocabulary):
+    """tokenizer.json of DeepSeek-V4's kind: splits one after the other, then bytes; merges as "left right"."""
+    names = vocabulary.file_names()
+    splits = [{"type": "Split", "pattern": {"Regex": split}, "behavior": "Isolated", "invert": False}
+              for split in DEEPSEEK_SPLITS]
+    vocab = {text: id for text, (id, _) in vocabulary.added.items() if id < vocabulary.first}
+    vocab |= {name: vocabulary.first + index for index, name in enumerate(names)}
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added_entries(vocabulary, True),
+        "normalizer": {"type": "Sequence", "normalizers": []},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*splits, byte_level(False, False)]},
+        "post_processor": {**byte_level(True, True), "trim_offsets": False}, "decoder": byte_level(True, True),
+        "model": bpe_model(vocab, [f"{names[left]} {names[right]}" for left, right in vocabulary.merges], False),
+    }
+
+
+def deepseek_settings(config):
+    """tokenizer_config.json of DeepSeek-V4's kind."""
+    return {"add_bos_token": False, "add_eos_token": False, "bos_token": DEEPSEEK_FIRST[0],
+            "clean_up_tokenization_spaces": False, "eos_token": DEEPSEEK_FIRST[1], "legacy": True,
+            "model_max_length": config["max_position_embeddings"], "pad_token": DEEPSEEK_FIRST[1],
+            "tokenizer_class": "PreTrainedTokenizerFast", "unk_token": None}
 
 
 def olmoe_settings(config):

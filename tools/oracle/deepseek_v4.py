@@ -63,7 +63,7 @@ class DeepSeekV4:
         h, post, mix = self.site(layer, "hc_ffn", x)
         m = self.moe(layer, rms_norm(h, self.w(layer, "ffn_norm.weight"), self.eps), ids, trace)
         x = self.merge(m, x, post, mix)
-        for name, values in (("attention", a), ("mlp", m), ("streams", x)):
+        for name, values in (("attention", a), ("mlp", m), ("prefix", x.flatten(1))):
             trace.record(name, layer, values)
         return x
 

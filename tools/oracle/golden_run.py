@@ -5,6 +5,7 @@ A *family* is a module with NAME, SEEDS, Model, and
     read(directory)                 (config, {float name: float64 array})
     prompt(name)                    (text, ids)
     moe_layers(config), picks(config), ordinary_ids(config)    ids a greedy text may have
+    choosing_layers(config)    where not every MoE layer chooses by scores
     facts(run), add_arrays(run, file), faults(run), check(directory)    what only this family has
 """
 
@@ -40,7 +41,8 @@ class Run:
     def router_margin(self):
         """Over positions and layers, of the scores that choose."""
         k = self.family.picks(self.config)
-        return min(cut_margin(self.trace.get("router_choice", layer), k) for layer in self.moe_layers)
+        layers = getattr(self.family, "choosing_layers", self.family.moe_layers)(self.config)
+        return min(cut_margin(self.trace.get("router_choice", layer), k) for layer in layers)
 
     def argmax_margin(self):
         return cut_margin(self.logits, 1)

@@ -73,7 +73,7 @@ def check_run(golden, model, chunk):
     compare.close("logits", logits, golden["logits"])
     layers = range(model.config["num_hidden_layers"])
     for position in (0, 23):
-        sums = [trace.get("streams", layer)[position].sum(-1).tolist() for layer in layers]
+        sums = [trace.get("prefix", layer)[position].view(model.config["hc_mult"], -1).sum(-1).tolist() for layer in layers]
         compare.close("streams", sums, golden[f"layer_stream_row_sums_pos{position}"])
     for layer, printed in golden["indexer_selected"].items():
         picks = trace.rows("index_picks", int(layer))

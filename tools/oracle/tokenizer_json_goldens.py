@@ -1,4 +1,4 @@
-"""Tokenizer goldens of OLMoE and GLM-5.2 with the tiny vocabularies: tests/golden/FAMILY/tokenizer_goldens.json.
+"""Tokenizer goldens of OLMoE, GLM-5.2 and DeepSeek-V4 with the tiny vocabularies: tests/golden/FAMILY/tokenizer_goldens.json.
 
     python3 -m venv V && V/bin/pip install -r tools/oracle/requirements.txt
     V/bin/python tools/oracle/tokenizer_json_goldens.py
@@ -26,6 +26,12 @@ OWN_TEXTS = {
         "<tool_call>f<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>", " <think> ", "/nothink", "x/nothinky",
         "[MASK][gMASK][sMASK]", "<|begin_of_box|>7<|end_of_box|>", "e\u0301 \u00e9", "12345 67", "don\u017ft '\u017f 'S",
         "(hello) \"world\" -x", "a\r\n\r\n b", "  \n x", "\u00a0x", "?!\n\nx", "x  y", "<|endoftext|><|observation|>",
+    ],
+    "deepseek_v4": [
+        "<\uff5cbegin\u2581of\u2581sentence\uff5c>You are.\n<\uff5cUser\uff5c>2+2?<\uff5cAssistant\uff5c></think>", "<think>a</think>b",
+        "\n\n<\uff5cDSML\uff5ctool_calls>\n<\uff5cDSML\uff5cinvoke name=\"f\">", "<\uff5cUser", "<|EOT|>", "1234567 89", "12\u4e00\u4e8c34",
+        "\u3042\u30ab\u6f22\u5b57abc", "x.y (z) #tag $5", "e\u0301 \u00e9", "a\r\n\r\n b", "  \n x", "!foo ?bar", "don't 'x", "\u9fa6\u9fa5",
+        "\u4f60\u597d\uff0c\u4e16\u754c\uff01", "\u2460\u00bd3", "\u00a0x", " $", "a\u200db",
     ],
 }
 

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import random
 import sys
+import zlib
 
 # Country, capital, continent, language.
 COUNTRIES = [
@@ -397,7 +398,9 @@ class World:
     # ---- mixture -----------------------------------------------------------------------------------------------
 
     def text_document(self, text):
-        return [*self.chat_format.begin_text(), ("text", text), ("special", self.chat_format.END)]
+        """Half of the texts stand without the family's first tokens (the text itself says which), as raw prompts do."""
+        begin = self.chat_format.begin_text() if zlib.crc32(text.encode()) % 2 else []
+        return [*begin, ("text", text), ("special", self.chat_format.END)]
 
     def document(self):
         """One document; shares are by documents, not tokens."""
