@@ -1,10 +1,14 @@
 # Turns src/FLOORS into targets: for each folder a static library sluice_<folder> of its .cpp files, linked to the
 # folders it may include, and a test program <folder>_test of its *_test.cpp files.
 
+# For what runs for a moment and takes the compiler long: tests, and the command line's templates.
+set(SLUICE_QUICK_COMPILE $<$<CONFIG:Release>:-O1>)
+
 function(sluice_tests program label)  # sluice_tests(<program> <label> <link libraries...>) with ${program}_SOURCES set
   add_executable(${program} ${${program}_SOURCES})
   target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(${program} PRIVATE ${SLUICE_QUICK_COMPILE})
   target_compile_definitions(${program} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
   gtest_discover_tests(${program} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()
