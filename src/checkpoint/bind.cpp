@@ -41,6 +41,11 @@ class Binder {
  private:
   // Leaves the tensors in found_. False, and reported, if one is missing or wrong.
   bool find_block(const BlockSpec& block, std::string_view role);
+  struct Match {
+    const TensorSpec* spec;  // the wanted one, or the alternative that is there
+    StoredForm form;
+  };
+  tl::expected<Match, StorageProblem> find(const TensorSpec& spec);
   FoundTensor take_rows(const StoredForm& form, const TensorSpec& spec, std::string_view role);
   void count(const TensorRecord& tensor, std::string_view role, std::string_view type);
 
@@ -51,6 +56,7 @@ class Binder {
   std::vector<bool> used_;  // by tensor number
   std::vector<FoundTensor> found_;
   Neighbours neighbours_;
+  std::size_t choice_ = 0;  // of the tensor found last: 0 its own name, n its n-th alternative
 };
 
 void Binder::count(const TensorRecord& tensor, std::string_view role, std::string_view type) {
@@ -78,19 +84,38 @@ FoundTensor Binder::take_rows(const StoredForm& form, const TensorSpec& spec, st
   return found;
 }
 
+// By its own name or, if there is no such tensor, by the first alternative that is there. What is missed is told by the
+// name under which the block before had it.
+tl::expected<Binder::Match, StorageProblem> Binder::find(const TensorSpec& spec) {
+  std::string missing;
+  for (std::size_t choice = 0; choice <= spec.alternatives.size(); ++choice) {
+    const TensorSpec& candidate = choice == 0 ? spec : spec.alternatives[choice - 1];
+    SLUICE_CHECK(candidate.first_row >= 0 && candidate.row_count >= 0 &&
+                 candidate.first_row + candidate.held().rows <= candidate.shape.rows &&
+                 candidate.held() == spec.held());
+    auto form = find_stored(index_, candidate);
+    if (form) {
+      choice_ = choice;
+      return Match{&candidate, *form};
+    }
+    if (form.error().missing.empty()) return tl::unexpected(std::move(form.error()));
+    if (choice == 0 || choice == choice_) missing = std::move(form.error().missing);
+  }
+  return tl::unexpected(StorageProblem{std::move(missing), {}});
+}
+
 bool Binder::find_block(const BlockSpec& block, std::string_view role) {
   found_.clear();
   if (neighbours_.block != kUnknownFile) neighbours_ = {kUnknownFile, neighbours_.block};
   std::vector<StorageProblem> problems;  // told once the whole block was looked at: then a neighbour is known
   for (const TensorSpec& spec : block.tensors) {
-    SLUICE_CHECK(spec.first_row >= 0 && spec.row_count >= 0 && spec.first_row + spec.held().rows <= spec.shape.rows);
-    auto form = find_stored(index_, spec);
-    if (!form) {
-      problems.push_back(std::move(form.error()));
+    auto match = find(spec);
+    if (!match) {
+      problems.push_back(std::move(match.error()));
       continue;
     }
-    neighbours_.block = form->weights->file;
-    found_.push_back(take_rows(*form, spec, role));
+    neighbours_.block = match->form.weights->file;
+    found_.push_back(take_rows(match->form, *match->spec, role));
   }
   for (StorageProblem& problem : problems) {
     if (problem.missing.empty())

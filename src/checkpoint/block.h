@@ -25,6 +25,11 @@ struct TensorSpec {
   Shape shape;        // of the whole tensor
   int first_row = 0;  // the slice of rows this block holds; row_count 0 means all
   int row_count = 0;
+  int stacked =
+      1;  // the file has so many matrices of shape.rows / stacked rows in one: [stacked, rows / stacked, cols]
+  // Where else these rows may lie if there is no tensor of this name: experts of a layer fused into one tensor. Each
+  // holds as many rows and columns as this spec, and is tried in order.
+  std::vector<TensorSpec> alternatives = {};
 
   Shape held() const { return {row_count ? row_count : shape.rows, shape.cols}; }
 };

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -50,11 +51,11 @@ std::string place(const TensorIndex& index, const TensorRecord& tensor) {
 }
 
 // Sizes of 1 do not count: [n, 1, 4] is [n, 4] and [n] is [1, n].
-bool shape_fits(std::span<const std::uint32_t> stored, std::uint64_t rows, std::uint64_t cols) {
-  std::uint64_t wanted[2];
+bool shape_fits(std::span<const std::uint32_t> stored, std::initializer_list<std::uint64_t> sizes) {
+  std::uint64_t wanted[3];
   std::size_t count = 0;
-  if (rows != 1) wanted[count++] = rows;
-  if (cols != 1) wanted[count++] = cols;
+  for (std::uint64_t size : sizes)
+    if (size != 1) wanted[count++] = size;
   std::size_t seen = 0;
   for (std::uint32_t size : stored) {
     if (size == 1) continue;
@@ -64,14 +65,16 @@ bool shape_fits(std::span<const std::uint32_t> stored, std::uint64_t rows, std::
   return seen == count;
 }
 
-// Checks one of the stored tensors of a form. `row_bytes`: what a row must take there.
-tl::expected<void, StorageProblem> check_part(const TensorIndex& index, const TensorRecord& part, int rows,
+// Checks one of the stored tensors of a form: `stacked` matrices of together `rows` rows. `row_bytes`: what a row must
+// take there.
+tl::expected<void, StorageProblem> check_part(const TensorIndex& index, const TensorRecord& part, int stacked, int rows,
                                               std::uint64_t row_bytes) {
   const std::uint64_t cols = row_bytes * 8 / dtype_bits(part.dtype);
   const std::span<const std::uint32_t> shape = index.shape(part);
-  if (shape_fits(shape, static_cast<std::uint64_t>(rows), cols)) return {};
-  return wrong(
-      fmt::format("{} has shape [{}], wanted is [{}, {}]", place(index, part), fmt::join(shape, ", "), rows, cols));
+  const auto each = static_cast<std::uint64_t>(rows / stacked);
+  if (rows % stacked == 0 && shape_fits(shape, {static_cast<std::uint64_t>(stacked), each, cols})) return {};
+  return wrong(fmt::format("{} has shape [{}], wanted is [{}{}, {}]", place(index, part), fmt::join(shape, ", "),
+                           stacked > 1 ? fmt::format("{}, ", stacked) : "", each, cols));
 }
 
 void make_scales_name(std::string_view name, std::string_view suffix, std::string& scales_name) {
@@ -154,11 +157,15 @@ tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, c
   if (cols % stored.block_cols != 0)
     return wrong(fmt::format("{} is stored as {}, but its {} columns are not a multiple of {}",
                              place(index, *form.weights), stored.name, cols, stored.block_cols));
-  if (auto fits = check_part(index, *form.weights, spec.shape.rows, stored.row_weight_bytes(cols)); !fits)
+  const int stacked = spec.stacked, rows = spec.shape.rows;
+  if (auto fits = check_part(index, *form.weights, stacked, rows, stored.row_weight_bytes(cols)); !fits)
     return Problem(fits.error());
   if (form.scales == nullptr) return form;
-  const int scale_rows = (spec.shape.rows + stored.scale_rows - 1) / stored.scale_rows;
-  if (auto fits = check_part(index, *form.scales, scale_rows, stored.scale_row_bytes(cols)); !fits)
+  if (stacked > 1 && rows / stacked % stored.scale_rows != 0)
+    return wrong(fmt::format("{} is stored as {}, but its stacked matrices of {} rows are no multiple of {}",
+                             place(index, *form.weights), stored.name, rows / stacked, stored.scale_rows));
+  const int scale_rows = (rows + stored.scale_rows - 1) / stored.scale_rows;
+  if (auto fits = check_part(index, *form.scales, stacked, scale_rows, stored.scale_row_bytes(cols)); !fits)
     return Problem(fits.error());
   return form;
 }
