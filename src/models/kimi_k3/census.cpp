@@ -3,36 +3,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "models/common/blocks.h"
 
 namespace sluice::kimi_k3 {
 
 namespace {
 
-constexpr std::uint64_t kSliceBytes = 32u << 20;  // of lm_head, as bf16
-
 std::string layer_prefix(int layer) { return fmt::format("language_model.model.layers.{}.", layer); }
-
-// A tensor by its place in the enum, so that order in the code and order in the enum cannot part.
-struct Numbered {
-  int place;
-  const char* name;
-  Shape shape;
-};
-
-BlockSpec block(std::string label, const std::string& prefix, std::initializer_list<Numbered> tensors) {
-  BlockSpec spec{std::move(label), {}};
-  for (const Numbered& tensor : tensors) {
-    SLUICE_CHECK(tensor.place == static_cast<int>(spec.tensors.size()));
-    spec.tensors.push_back({prefix + tensor.name, tensor.shape});
-  }
-  return spec;
-}
 
 void add_kda(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
   const std::string prefix = layer_prefix(layer), label = fmt::format("layer {} attention", layer);
@@ -112,19 +93,13 @@ void add_moe(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
              {latent_out::latent_up_proj, "block_sparse_moe.routed_expert_up_proj.weight", {hidden, latent}}}));
 }
 
-void add_head(const KimiK3Config& c, const WalkSteps& steps, std::vector<BlockSpec>& walk) {
+void add_head(const KimiK3Config& c, std::vector<BlockSpec>& walk) {
   walk.push_back(block("head norm", "language_model.model.",
                        {{head_norm::norm, "norm.weight", {1, c.hidden_size}},
                         {head_norm::res_norm, "output_attn_res_norm.weight", {1, c.hidden_size}},
                         {head_norm::res_proj, "output_attn_res_proj.weight", {1, c.hidden_size}}}));
   walk.back().role = "head";
-  int first = 0;
-  for (int rows : steps.slice_rows) {
-    walk.push_back({fmt::format("head rows {}..{}", first, first + rows - 1),
-                    {{"language_model.lm_head.weight", {c.vocab_size, c.hidden_size}, first, rows}},
-                    "head"});
-    first += rows;
-  }
+  add_head_slices({"language_model.lm_head.weight", {c.vocab_size, c.hidden_size}}, walk);
 }
 
 BlockSpec expert_block(const KimiK3Config& c, int layer, int number) {
@@ -151,11 +126,7 @@ WalkSteps walk_steps(const KimiK3Config& config, int layers) {
   }
   steps.head_norm = next;
   steps.head_slices = next + 1;
-  const std::uint64_t fitting = kSliceBytes / (2 * static_cast<std::uint64_t>(config.hidden_size));
-  const int rows =
-      static_cast<int>(std::clamp<std::uint64_t>(fitting, 1, static_cast<std::uint64_t>(config.vocab_size)));
-  for (int first = 0; first < config.vocab_size; first += rows)
-    steps.slice_rows.push_back(std::min(rows, config.vocab_size - first));
+  steps.slice_rows = head_slice_rows({config.vocab_size, config.hidden_size});
   return steps;
 }
 
@@ -172,7 +143,7 @@ Census census(const KimiK3Config& config, int layers) {
     wanted.has_experts.push_back(!config.is_dense(layer));
   }
   SLUICE_CHECK(steps.head_norm == static_cast<int>(wanted.walk.size()));
-  add_head(config, steps, wanted.walk);
+  add_head(config, wanted.walk);
   wanted.embedding = {"language_model.model.embed_tokens.weight", {config.vocab_size, config.hidden_size}};
   wanted.layers = layers;
   wanted.experts = config.num_experts;

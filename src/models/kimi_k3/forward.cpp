@@ -1,9 +1,8 @@
 // See forward.h.
 #include "models/kimi_k3/forward.h"
 
-#include <algorithm>
-
 #include "base/check.h"
+#include "models/common/head.h"
 
 namespace sluice::kimi_k3 {
 
@@ -88,19 +87,7 @@ Result<> KimiK3::head(Pass& pass, const ForwardBatch& batch) {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.head_norm));
     pass.residual.read(pass.ops, w[head_norm::res_norm], w[head_norm::res_proj], w[head_norm::norm], pass.x);
   }
-  const int wanted = static_cast<int>(batch.logit_rows.size());
-  for (int row = 0; row < wanted; ++row) {  // ascending, so a row moves down or stays
-    const int from = batch.logit_rows[static_cast<std::size_t>(row)];
-    if (from != row) std::ranges::copy(pass.x[from], pass.x[row].begin());
-  }
-  int first = 0;
-  for (std::size_t slice = 0; slice < steps_.slice_rows.size(); ++slice) {
-    TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.head_slices + static_cast<int>(slice)));
-    const Product logits[] = {{w[0], pass.x.slice(0, wanted), batch.logits.columns(first, steps_.slice_rows[slice])}};
-    pass.ops.matmul(logits);
-    first += steps_.slice_rows[slice];
-  }
-  return {};
+  return project_logits(pass.ops, pass.trunk, steps_.head_slices, steps_.slice_rows, pass.x, batch);
 }
 
 }  // namespace sluice::kimi_k3
