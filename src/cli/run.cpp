@@ -73,14 +73,11 @@ Result<Prompt> read_prompt(const RunFlags& flags, const KnownModel& model) {
       TRY_TAKE(text, read_all(flags.prompt_file));
     }
     if (text.empty()) return fail(ErrorKind::bad_input, "the prompt is empty", "give --prompt, --prompt-file or --ids");
-    if (model.tokenizer == nullptr)
-      return fail(ErrorKind::bad_input, fmt::format("{} has no {}", model.directory, model.config->tokenizer_file()),
-                  "give the prompt as --ids, or add the file");
+    TRY_TAKE(const Tokenizer* const tokenizer, need_tokenizer(model));
     if (flags.chat) {
       TRY(render_turn(flags, model, text, prompt));
     } else {
-      TRY_TAKE(prompt.ids,
-               model.tokenizer->encode(text, flags.special ? SpecialSpelling::token : SpecialSpelling::text));
+      TRY_TAKE(prompt.ids, tokenizer->encode(text, flags.special ? SpecialSpelling::token : SpecialSpelling::text));
     }
   }
   for (int id : prompt.ids)

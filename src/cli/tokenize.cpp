@@ -71,12 +71,10 @@ void print(const TokenizeFlags& flags, const std::vector<int>& ids, const Tokeni
 
 Result<> tokenize(const TokenizeFlags& flags) {
   TRY_TAKE(const KnownModel model, know_model(flags.model));
-  if (model.tokenizer == nullptr)
-    return fail(ErrorKind::bad_input, fmt::format("{} has no {}", flags.model, model.config->tokenizer_file()),
-                "fetch it; it stands beside config.json");
-  TRY_TAKE(const std::vector<int> ids, ids_of(flags, *model.tokenizer));
-  if (flags.json != "-") print(flags, ids, *model.tokenizer);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(ids, *model.tokenizer));
+  TRY_TAKE(const Tokenizer* const tokenizer, need_tokenizer(model));
+  TRY_TAKE(const std::vector<int> ids, ids_of(flags, *tokenizer));
+  if (flags.json != "-") print(flags, ids, *tokenizer);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(ids, *tokenizer));
 }
 
 }  // namespace

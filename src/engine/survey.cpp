@@ -79,14 +79,27 @@ PlanNeeds find_needs(const Survey& survey) {
 }  // namespace
 
 Result<KnownModel> know_model(const std::string& directory) {
-  KnownModel model{directory, nullptr, nullptr};
+  KnownModel model{directory, nullptr, nullptr, {}};
   TRY_TAKE(const std::string text, read_config(directory));
   const std::filesystem::path folder(directory);
   TRY_TAKE(model.config, read_model_config(text, (folder / "config.json").string()));
   std::error_code ignored;
   if (!std::filesystem::exists(folder / model.config->tokenizer_file(), ignored)) return model;
-  TRY_TAKE(model.tokenizer, model.config->open_tokenizer(directory));
+  auto tokenizer = model.config->open_tokenizer(directory);
+  if (!tokenizer && tokenizer.error().kind != ErrorKind::unsupported)
+    return tl::unexpected<Error>(std::move(tokenizer.error()));
+  if (tokenizer)
+    model.tokenizer = std::move(*tokenizer);
+  else
+    model.tokenizer_refusal = std::move(tokenizer.error());
   return model;
+}
+
+Result<const Tokenizer*> need_tokenizer(const KnownModel& model) {
+  if (model.tokenizer != nullptr) return model.tokenizer.get();
+  if (model.tokenizer_refusal) return tl::unexpected<Error>(*model.tokenizer_refusal);
+  return fail(ErrorKind::bad_input, fmt::format("{} has no {}", model.directory, model.config->tokenizer_file()),
+              "fetch it, it stands beside config.json; token ids work without it");
 }
 
 Result<Survey> survey(KnownModel model, const EngineOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,11 @@ struct EngineOptions {
 struct KnownModel {
   std::string directory;
   std::unique_ptr<ModelConfig> config;
-  std::unique_ptr<Tokenizer> tokenizer;  // null: the directory has no tokenizer file; ids go in and out
+  std::unique_ptr<Tokenizer> tokenizer;         // null: the directory has none that can be read; ids go in and out
+  std::optional<Error> tokenizer_refusal = {};  // there is a file, of a kind that sluice does not know
 };
+// The tokenizer, or why there is none. Text needs it.
+Result<const Tokenizer*> need_tokenizer(const KnownModel& model);
 Result<KnownModel> know_model(const std::string& directory);
 
 struct Survey {
