@@ -7,6 +7,7 @@
 
 #include "models/glm_dsa/family.h"
 #include "models/kimi_k3/family.h"
+#include "models/olmoe/family.h"
 
 namespace sluice {
 
@@ -21,6 +22,7 @@ struct FamilyEntry {
 constexpr FamilyEntry kFamilies[] = {
     {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config},
     {"glm", glm_dsa::accepts, glm_dsa::open_config},
+    {"olmoe", olmoe::accepts, olmoe::open_config},
 };
 
 }  // namespace

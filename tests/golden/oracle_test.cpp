@@ -1,6 +1,6 @@
-// The engine against the float64 oracle on the two tiny checkpoints of tests/golden/kimi_k3 (how they were made and
+// The engine against the float64 oracle on the tiny checkpoints of every family in tests/golden (how they were made and
 // what they hold: tests/golden/README.md). Logits within 1e-5 relative at every position; picks, argmax and 64 greedy
-// ids identical.
+// ids identical; the states that a run leaves behind.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +8,7 @@
 
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
+#include "support/golden_models.h"
 
 namespace sluice::test {
 namespace {
@@ -25,11 +26,9 @@ double distance(std::span<const float> ours, std::span<const double> theirs) {
   return std::sqrt(difference / size);
 }
 
-class KimiK3Oracle : public testing::TestWithParam<const char*> {
+class Oracle : public testing::TestWithParam<const char*> {
  protected:
-  KimiK3Oracle()
-      : directory_(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/kimi_k3" / GetParam()),
-        golden_(directory_) {
+  Oracle() : directory_(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()), golden_(directory_) {
     prompt_ = golden_.facts().at("prompt_ids").get<std::vector<int>>();
     greedy_ = golden_.facts().at("greedy_ids").get<std::vector<int>>();
     fed_ = prompt_;
@@ -44,7 +43,7 @@ class KimiK3Oracle : public testing::TestWithParam<const char*> {
   std::vector<int> prompt_, greedy_, fed_;
 };
 
-TEST_P(KimiK3Oracle, LogitsAndArgmaxAtEveryPosition) {
+TEST_P(Oracle, LogitsAndArgmaxAtEveryPosition) {
   Runner run(directory_.string(), options_);
   run.feed(fed_, 1);
   double worst = 0;
@@ -60,13 +59,13 @@ TEST_P(KimiK3Oracle, LogitsAndArgmaxAtEveryPosition) {
   std::printf("worst relative distance of logits: %.2e\n", worst);
 }
 
-TEST_P(KimiK3Oracle, SixtyFourGreedyIds) {
+TEST_P(Oracle, SixtyFourGreedyIds) {
   Runner run(directory_.string(), options_);
   run.feed(prompt_, 16);
   EXPECT_EQ(run.greedy(static_cast<int>(greedy_.size())), greedy_);
 }
 
-TEST_P(KimiK3Oracle, RouterPicksAndWeightsAtEveryPosition) {
+TEST_P(Oracle, RouterPicksAndWeightsAtEveryPosition) {
   Runner run(directory_.string(), options_);
   run.feed(fed_);
   const std::vector<int> moe = layers("moe_layers");
@@ -84,7 +83,7 @@ TEST_P(KimiK3Oracle, RouterPicksAndWeightsAtEveryPosition) {
     }
 }
 
-TEST_P(KimiK3Oracle, ResidualAfterEveryLayer) {
+TEST_P(Oracle, ResidualAfterEveryLayer) {
   Runner run(directory_.string(), options_);
   run.feed(fed_);
   const auto positions = golden_.facts().at("prefix_positions").get<std::vector<std::size_t>>();
@@ -95,7 +94,7 @@ TEST_P(KimiK3Oracle, ResidualAfterEveryLayer) {
           << "layer " << layer << " position " << positions[place];
 }
 
-TEST_P(KimiK3Oracle, StatesAfterTheLastPosition) {
+TEST_P(Oracle, StatesAfterTheLastPosition) {
   Runner run(directory_.string(), options_);
   run.feed(fed_);
   for (int layer = 0; layer < run.engine().options().layers; ++layer) {
@@ -108,19 +107,22 @@ TEST_P(KimiK3Oracle, StatesAfterTheLastPosition) {
       ASSERT_EQ(ours.size(), matrices.size() + history.size());
       EXPECT_LT(distance(ours.first(matrices.size()), matrices), kRelative);
       EXPECT_LT(distance(ours.subspan(matrices.size()), history), kRelative);
-    } else {
-      const std::size_t latent = golden_.shape("mla_c." + name)[1];
-      for (std::size_t position = 0; position < fed_.size(); ++position) {
-        const std::span<float> row = run.state().log(layer).row(static_cast<int>(position));
-        EXPECT_LT(distance(row.first(latent), golden_.at("mla_c." + name, {position})), kRelative);
-        EXPECT_LT(distance(row.subspan(latent), golden_.at("mla_r." + name, {position})), kRelative);
-      }
+      continue;
+    }
+    // The two parts of a row of the cache: latent and shared key, or keys and values.
+    const bool latent = golden_.has("mla_c." + name);
+    const std::string first = (latent ? "mla_c." : "key.") + name, second = (latent ? "mla_r." : "value.") + name;
+    const std::size_t width = golden_.shape(first)[1];
+    for (std::size_t position = 0; position < fed_.size(); ++position) {
+      const std::span<float> row = run.state().log(layer).row(static_cast<int>(position));
+      ASSERT_EQ(row.size(), width + golden_.shape(second)[1]);
+      EXPECT_LT(distance(row.first(width), golden_.at(first, {position})), kRelative);
+      EXPECT_LT(distance(row.subspan(width), golden_.at(second, {position})), kRelative);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, KimiK3Oracle, testing::Values("a", "b"),
-                         [](const auto& instance) { return std::string(instance.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Oracle, testing::ValuesIn(kGoldenModels), golden_model_name);
 
 }  // namespace
 }  // namespace sluice::test

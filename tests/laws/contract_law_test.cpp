@@ -1,5 +1,5 @@
-// Memory buys speed, never a different answer: one tiny model under every cut of the work, compared bit by bit with one
-// row at a time, everything resident, one thread, scalar kernels.
+// Memory buys speed, never a different answer: tiny models of every family under every cut of the work, compared bit by
+// bit with one row at a time, everything resident, one thread, scalar kernels.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -9,6 +9,7 @@
 #include "compute/kernel_table.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
+#include "support/golden_models.h"
 #include "support/relayout.h"
 #include "support/temp_dir.h"
 
@@ -30,7 +31,7 @@ void append(std::vector<std::uint32_t>& bits, std::span<const float> values) {
 
 class Contract : public testing::TestWithParam<const char*> {
  protected:
-  Contract() : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/kimi_k3" / GetParam()).string()) {
+  Contract() : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string()) {
     prompt_ = GoldenArrays(directory_).facts().at("prompt_ids").get<std::vector<int>>();
     plain_.memory_bytes = resident_budget(directory_);
     plain_.threads = 1;
@@ -132,8 +133,7 @@ TEST_P(Contract, AnyHistoryOfTheCache) {
   EXPECT_EQ(run.greedy(kDecoded), wanted_.ids);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Contract, testing::Values("a", "b"),
-                         [](const auto& instance) { return std::string(instance.param); });
+INSTANTIATE_TEST_SUITE_P(Models, Contract, testing::ValuesIn(kGoldenModels), golden_model_name);
 
 }  // namespace
 }  // namespace sluice::test

@@ -1,0 +1,14 @@
+// OLMoE as a family: what the registry lists.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "models/model.h"
+
+namespace sluice::olmoe {
+
+bool accepts(std::string_view model_type);
+Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+
+}  // namespace sluice::olmoe
