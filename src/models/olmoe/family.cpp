@@ -36,7 +36,7 @@ class Family final : public ModelConfig {
                 fmt::format("{}/tokenizer.json: this kind of tokenizer cannot be read", directory),
                 "give token ids (--ids)");
   }
-  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer&) const override {
+  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer&, const std::string&) const override {
     return fail(ErrorKind::unsupported, "OLMoE has no chat format here", "give the prompt as raw text");
   }
 
