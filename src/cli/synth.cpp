@@ -15,6 +15,7 @@
 #include "cli/console.h"
 #include "models/glm_dsa/synth.h"
 #include "models/kimi_k3/synth.h"
+#include "models/olmoe/synth.h"
 
 namespace sluice::cli {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 const std::map<std::string, Result<SynthCheckpoint> (*)(const SynthOptions&)> kFamilies{
     {"glm-5.2", glm_dsa::synth_checkpoint},
     {"kimi-k3", kimi_k3::synth_checkpoint},
+    {"olmoe", olmoe::synth_checkpoint},
 };
 
 struct SynthFlags {

@@ -2,6 +2,7 @@
 // keep them, and lm_head in slices.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ struct GatedExperts {
 namespace gated_expert {
 enum : int { gate, up, down };  // the tensors of an expert's block
 }
+inline constexpr std::int64_t kMostFusedRows = 1 << 30;  // of all experts of a layer together, gate and up
 // Expert `number` under `prefix` ("model.layers.3.mlp.experts."): "7.gate_proj.weight" and so on or, fused as
 // transformers 5 saves them, rows of "gate_up_proj" [experts, 2 inner, width], gate first, and "down_proj"
 // [experts, width, inner].

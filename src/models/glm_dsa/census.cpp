@@ -4,48 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "models/common/blocks.h"
 
 namespace sluice::glm_dsa {
 
 namespace {
 
-constexpr std::uint64_t kSliceBytes = 32u << 20;  // of lm_head, as bf16
-
 std::string layer_prefix(int layer) { return fmt::format("model.layers.{}.", layer); }
-
-// A tensor by its place in the enum, so that order in the code and order in the enum cannot part.
-struct Numbered {
-  int place;
-  const char* name;
-  Shape shape;
-};
-
-BlockSpec block(std::string label, const std::string& prefix, std::initializer_list<Numbered> tensors) {
-  BlockSpec spec{std::move(label), {}};
-  for (const Numbered& tensor : tensors) {
-    SLUICE_CHECK(tensor.place == static_cast<int>(spec.tensors.size()));
-    spec.tensors.push_back({prefix + tensor.name, tensor.shape});
-  }
-  return spec;
-}
 
 void add_indexer(const GlmConfig& c, const std::string& prefix, BlockSpec& spec) {
   const int dim = c.index_head_dim;
-  const Numbered tensors[] = {
-      {attention_in::index_q, "self_attn.indexer.wq_b.weight", {c.index_n_heads * dim, c.q_lora_rank}},
-      {attention_in::index_k, "self_attn.indexer.wk.weight", {dim, c.hidden_size}},
-      {attention_in::index_k_norm, "self_attn.indexer.k_norm.weight", {1, dim}},
-      {attention_in::index_k_bias, "self_attn.indexer.k_norm.bias", {1, dim}},
-      {attention_in::index_weights, "self_attn.indexer.weights_proj.weight", {c.index_n_heads, c.hidden_size}}};
-  for (const Numbered& tensor : tensors) {
-    SLUICE_CHECK(tensor.place == static_cast<int>(spec.tensors.size()));
-    spec.tensors.push_back({prefix + tensor.name, tensor.shape});
-  }
+  append(spec, prefix,
+         {{attention_in::index_q, "self_attn.indexer.wq_b.weight", {c.index_n_heads * dim, c.q_lora_rank}},
+          {attention_in::index_k, "self_attn.indexer.wk.weight", {dim, c.hidden_size}},
+          {attention_in::index_k_norm, "self_attn.indexer.k_norm.weight", {1, dim}},
+          {attention_in::index_k_bias, "self_attn.indexer.k_norm.bias", {1, dim}},
+          {attention_in::index_weights, "self_attn.indexer.weights_proj.weight", {c.index_n_heads, c.hidden_size}}});
 }
 
 void add_attention(const GlmConfig& c, int layer, std::vector<BlockSpec>& walk) {
@@ -99,13 +77,7 @@ void add_head(const GlmConfig& c, const WalkSteps& steps, std::vector<BlockSpec>
   SLUICE_CHECK(steps.head_norm == static_cast<int>(walk.size()));
   walk.push_back(block("head norm", "model.", {{head_norm::norm, "norm.weight", {1, c.hidden_size}}}));
   walk.back().role = "head";
-  int first = 0;
-  for (int rows : steps.slice_rows) {
-    walk.push_back({fmt::format("head rows {}..{}", first, first + rows - 1),
-                    {{"lm_head.weight", {c.vocab_size, c.hidden_size}, first, rows}},
-                    "head"});
-    first += rows;
-  }
+  add_head_slices({"lm_head.weight", {c.vocab_size, c.hidden_size}}, walk);
 }
 
 // Spec section 2.2, "L=78 only". The draft head shares the embedding and lm_head.
@@ -125,14 +97,8 @@ void add_draft_head(const GlmConfig& c, const WalkSteps& steps, std::vector<Bloc
 }
 
 BlockSpec expert_block(const GlmConfig& c, int layer, int number) {
-  const int hidden = c.hidden_size, inner = c.moe_intermediate_size;
-  BlockSpec spec = block(fmt::format("layer {} expert {}", layer, number),
-                         fmt::format("model.layers.{}.mlp.experts.{}.", layer, number),
-                         {{expert::gate, "gate_proj.weight", {inner, hidden}},
-                          {expert::up, "up_proj.weight", {inner, hidden}},
-                          {expert::down, "down_proj.weight", {hidden, inner}}});
-  spec.role = "experts";
-  return spec;
+  return gated_expert_block(fmt::format("layer {} expert {}", layer, number), layer_prefix(layer) + "mlp.experts.",
+                            {c.n_routed_experts, c.hidden_size, c.moe_intermediate_size}, number);
 }
 
 // Tensors that are left alone: a draft head that is not wanted, copies of the embedding and head in one that is
@@ -162,11 +128,7 @@ WalkSteps walk_steps(const GlmConfig& config, ModelScope scope) {
   for (int layer = 0; layer < scope.layers; ++layer) steps.layers.push_back(place_layer());
   steps.head_norm = next++;
   steps.head_slices = next;
-  const std::uint64_t fitting = kSliceBytes / (2 * static_cast<std::uint64_t>(config.hidden_size));
-  const int rows =
-      static_cast<int>(std::clamp<std::uint64_t>(fitting, 1, static_cast<std::uint64_t>(config.vocab_size)));
-  for (int first = 0; first < config.vocab_size; first += rows)
-    steps.slice_rows.push_back(std::min(rows, config.vocab_size - first));
+  steps.slice_rows = head_slice_rows({config.vocab_size, config.hidden_size});
   next += static_cast<int>(steps.slice_rows.size());
   if (!scope.draft_head) return steps;
   steps.draft_in = next++;

@@ -53,9 +53,6 @@ enum : int { embedding_norm, hidden_norm, eh_proj };
 namespace draft_out {
 enum : int { norm };
 }
-namespace expert {
-enum : int { gate, up, down };
-}
 
 // Where the steps of each part of the model stand in the walk.
 struct LayerSteps {

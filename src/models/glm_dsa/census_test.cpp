@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "models/common/blocks.h"
 #include "support/must.h"
 #include "support/released_glm.h"
 
@@ -122,8 +123,8 @@ TEST(GlmCensus, EnumsNumberTheTensorsOfTheirSteps) {
   EXPECT_EQ(wanted.walk.size(), static_cast<std::size_t>(steps.draft_out) + 1);
   const BlockSpec seventh = wanted.expert(5, 7);
   EXPECT_EQ(seventh.label, "layer 5 expert 7");
-  EXPECT_EQ(seventh.tensors[expert::up].name, "model.layers.5.mlp.experts.7.up_proj.weight");
-  EXPECT_EQ(seventh.tensors[expert::down].shape, (Shape{6144, 2048}));
+  EXPECT_EQ(seventh.tensors[gated_expert::up].name, "model.layers.5.mlp.experts.7.up_proj.weight");
+  EXPECT_EQ(seventh.tensors[gated_expert::down].shape, (Shape{6144, 2048}));
 }
 
 // DeepSeek-V3's draft head carries copies of the embedding and of lm_head, which are left alone.

@@ -12,6 +12,7 @@
 
 #include "base/exact_math.h"
 #include "base/fields.h"
+#include "models/common/blocks.h"
 #include "models/glm_dsa/indexer_layers.h"
 
 namespace sluice::glm_dsa {
@@ -193,6 +194,9 @@ void check_experts(const Fields& fields, const GlmConfig& config) {
   if (std::int64_t{experts} * config.num_hidden_layers > kMostExpertsInAll)
     fields.wrong("n_routed_experts",
                  fmt::format("is {}, absurdly many for {} layers", experts, config.num_hidden_layers));
+  const std::int64_t widest = std::max(2 * config.moe_intermediate_size, config.hidden_size);
+  if (fields.good("moe_intermediate_size") && fields.good("hidden_size") && experts * widest > kMostFusedRows)
+    fields.wrong("n_routed_experts", fmt::format("is {}, absurdly many for their width", experts));
   if (fields.good("num_experts_per_tok") && config.num_experts_per_tok > experts)
     return fields.wrong("num_experts_per_tok",
                         fmt::format("is {}, more than n_routed_experts {}", config.num_experts_per_tok, experts));

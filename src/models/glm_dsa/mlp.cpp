@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "models/common/blocks.h"
 #include "models/common/vectors.h"
 #include "moe/router.h"
 
@@ -16,9 +17,9 @@ ExpertSpec expert_spec(const GlmConfig& config) {
   return {.in = config.hidden_size,
           .inner = config.moe_intermediate_size,
           .out = config.hidden_size,
-          .gate = expert::gate,
-          .up = expert::up,
-          .down = expert::down,
+          .gate = gated_expert::gate,
+          .up = gated_expert::up,
+          .down = gated_expert::down,
           .activation = Activation::swiglu};
 }
 

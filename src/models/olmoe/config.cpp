@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/fields.h"
+#include "models/common/blocks.h"
 
 namespace sluice::olmoe {
 
@@ -21,7 +22,6 @@ constexpr IntRange kHeads{1, 4096};
 constexpr IntRange kLayers{1, 1000};
 constexpr IntRange kExperts{1, 65536};
 constexpr std::int64_t kMostExpertsInAll = 1 << 24;  // of all layers together
-constexpr std::int64_t kMostFusedRows = 1 << 30;     // of the experts of a layer in one tensor
 constexpr IntRange kPositions{1, 1 << 28};           // an angle is at most its position
 constexpr NumberRange kEps{1e-12, 0.1};
 constexpr NumberRange kTheta{1.001, 1e12};
