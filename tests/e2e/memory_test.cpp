@@ -25,21 +25,24 @@ class Memory : public testing::Test {
     if (built_with_sanitizers()) GTEST_SKIP() << "sanitizers need memory of their own";
   }
 };
+class MemoryOf : public Memory, public testing::WithParamInterface<const char*> {};
 
-TEST_F(Memory, TheDemoStaysWithinEveryBudget) {
-  const Bounds bounds = memory_bounds(demo_model());
+TEST_P(MemoryOf, TheModelStaysWithinEveryBudget) {
+  const auto& [model, prompt] = subject(GetParam());
+  const Bounds bounds = memory_bounds(model);
   for (int part = 0; part <= 10; ++part)
-    expect_within(demo_model(), {"--prompt", "The capital of France is", "--max-tokens", "16"},
-                  bounds.between(part, 10));
+    expect_within(model, prompt + Arguments{"--max-tokens", "16"}, bounds.between(part, 10));
 }
 
-TEST_F(Memory, SoDoesAModelWithManyExperts) {
+TEST_P(MemoryOf, SoDoesOneWithManyExperts) {
   const TempDir scratch;
-  synthesize(scratch / "k3", {"--scale", "tiny", "--layers", "13", "--experts", "256"});
-  const Bounds bounds = memory_bounds(scratch / "k3");
+  synthesize(GetParam(), scratch / "many", {"--scale", "tiny", "--layers", "13", "--experts", "256"});
+  const Bounds bounds = memory_bounds(scratch / "many");
   for (int part = 0; part <= 4; ++part)
-    expect_within(scratch / "k3", {"--ids", "1,2,3,4,5", "--max-tokens", "16"}, bounds.between(part, 4));
+    expect_within(scratch / "many", {"--ids", "1,2,3,4,5", "--max-tokens", "16"}, bounds.between(part, 4));
 }
+
+INSTANTIATE_TEST_SUITE_P(Families, MemoryOf, testing::ValuesIn(kFamilies), family_name);
 
 TEST_F(Memory, SoDoManyThreadsAndALongPrompt) {
   std::string prompt;

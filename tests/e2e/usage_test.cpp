@@ -102,7 +102,7 @@ TEST(Run, CtrlCEndsWith130AndKeepsTheText) {
 
 TEST(Run, LayersOfAPartialCheckpoint) {
   const TempDir scratch;
-  synthesize(scratch / "all", {"--layers", "8"});
+  synthesize("kimi-k3", scratch / "all", {"--layers", "8"});
   const Arguments request = {"--ids", "1,2,3", "--max-tokens", "4", "--layers", "3"};
   const std::string expected = generated(scratch / "all", request).answer();
   copy_checkpoint(scratch / "all", scratch / "part");

@@ -8,6 +8,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "support/temp_dir.h"
+
 namespace sluice::test {
 namespace {
 
@@ -69,9 +71,46 @@ Bounds memory_bounds(const std::filesystem::path& model, const Arguments& argume
   return {plan.at("minimum_bytes"), plan.at("resident_bytes")};
 }
 
-void synthesize(const std::filesystem::path& directory, const Arguments& arguments) {
-  const Arguments all = Arguments{"synth", "kimi-k3", directory.string()} + arguments;
+void synthesize(const std::string& family, const std::filesystem::path& directory, const Arguments& arguments) {
+  const Arguments all = Arguments{"synth", family, directory.string()} + arguments;
   must_succeed(sluice(all), all);
+}
+
+namespace {
+
+const std::string kText =
+    "The capital of France is Paris. The capital of Italy is Rome. The capital of Japan is Tokyo. The capital of Spain "
+    "is Madrid. The capital of Egypt is Cairo. One two three four five six seven eight nine ten. Snow is white. Grass "
+    "is green. The sky is blue. Once "
+    "upon a time there was";
+
+std::string some_ids(int count) {
+  std::string ids;
+  for (int place = 0; place < count; ++place) ids += fmt::format("{}{}", place > 0 ? "," : "", 3 + place * 37 % 700);
+  return ids;
+}
+
+Subject make_subject(const std::string& family) {
+  const std::filesystem::path demo = std::filesystem::path(SLUICE_SOURCE_DIR) / "demo" / family;
+  if (std::filesystem::exists(demo / "config.json")) return {demo, {"--prompt", kText}};
+  static const TempDir random;
+  synthesize(family, random / family, {"--scale", "tiny"});
+  return {random / family, {"--ids", some_ids(90)}};
+}
+
+}  // namespace
+
+const Subject& subject(const std::string& family) {
+  static std::map<std::string, Subject> made;
+  const auto found = made.find(family);
+  return found != made.end() ? found->second : made.emplace(family, make_subject(family)).first->second;
+}
+
+std::string family_name(const testing::TestParamInfo<const char*>& instance) {
+  std::string name(instance.param);
+  for (char& letter : name)
+    if (letter == '-' || letter == '.') letter = '_';
+  return name;
 }
 
 std::string Setting::text() const {

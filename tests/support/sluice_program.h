@@ -1,6 +1,8 @@
 // build/sluice as the end-to-end tests call it, and the checkpoints they call it on.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -39,8 +41,18 @@ struct Bounds {
 };
 Bounds memory_bounds(const std::filesystem::path& model, const Arguments& arguments = {});
 
-// A random checkpoint of Kimi K3 by `sluice synth`: arguments after the directory.
-void synthesize(const std::filesystem::path& directory, const Arguments& arguments);
+// A random checkpoint by `sluice synth`: arguments after the directory.
+void synthesize(const std::string& family, const std::filesystem::path& directory, const Arguments& arguments);
+
+// What every family promises is tested on one model of each: its demo and a text or, while it has none, a random
+// checkpoint and ids. A new family is its name here.
+inline constexpr const char* kFamilies[] = {"kimi-k3", "olmoe", "glm-5.2"};
+struct Subject {
+  std::filesystem::path model;
+  Arguments prompt;  // more than 64 tokens: more than a block of positions, and than a prefill chunk of 64
+};
+const Subject& subject(const std::string& family);
+std::string family_name(const testing::TestParamInfo<const char*>& instance);  // for names of tests
 
 // Everything that may change speed and nothing else. "" and -1 are the program's defaults.
 struct Setting {
