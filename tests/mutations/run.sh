@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Plants each known mistake of Kimi K3 and GLM engines into a copy of the sources, builds the golden tests and sees them fail.
+# Plants each known mistake of engines of Kimi K3, GLM and OLMoE into a copy of the sources, builds the golden tests and sees them fail.
 # A golden that a mistake can pass proves nothing. Usage: tests/mutations/run.sh [BUILD FOLDER] [only mutants whose name holds this]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -121,6 +121,23 @@ mutant "glm: draft head fed with hidden before embedding" $glm/mtp.cpp 's/pairs\
 mutant "glm: draft head fed before the final norm" $glm/forward.cpp 's/std::ranges::copy\(pass\.x\[row\], batch\.hidden/std::ranges::copy(pass.residual[row], batch.hidden/'
 mutant "glm: drafts fed back before the norm" $glm/mtp.cpp 's/std::ranges::copy\(pass\.x\[0\], cursor/std::ranges::copy(pass.residual[0], cursor/'
 mutant "glm: drafts at the position before" $glm/mtp.cpp 's/begin_ahead\(segment, cursor\.position \+ 1/begin_ahead(segment, cursor.position/'
+
+# OLMoE, spec of OLMoE: section 3, and the fused experts of section 2
+olmoe=src/models/olmoe
+mutant "olmoe: q norm per head" $olmoe/forward.cpp 's/norm\(b_\.q, w\[layer_step::q_norm\], b_\.q\)/ops.rms_norm(b_.q, decode_vector(w[layer_step::q_norm], b_.gain).first(static_cast<std::size_t>(head_dim)), config_.rms_norm_eps, b_.q)/'
+mutant "olmoe: k not normed" $olmoe/forward.cpp 's/  norm\(k, w\[layer_step::k_norm\], k\);\n//'
+mutant "olmoe: interleaved rotation" $olmoe/forward.cpp 's/RopeLayout::half_split/RopeLayout::interleaved/'
+mutant "olmoe: rotated by the place in the chunk" $olmoe/forward.cpp 's/angles_\.fill\(segment\.state->length\(\),/angles_.fill(0,/'
+mutant "olmoe: base of other models" $olmoe/config.cpp 's/config\.rope_theta = static_cast<double>\(theta\)/config.rope_theta = 10000 + 0 * static_cast<double>(theta)/; s/config\.rope_theta = static_cast<double>\(root\.number\("rope_theta", kTheta\)\)/config.rope_theta = 500 + 0 * static_cast<double>(root.number("rope_theta", kTheta))/'
+mutant "olmoe: scale by the whole width" $olmoe/forward.cpp 's/std::sqrt\(static_cast<float>\(head_dim\)\)/std::sqrt(static_cast<float>(config_.hidden_size))/'
+mutant "olmoe: clip before the norms" $olmoe/forward.cpp 's/(  norm\(b_\.q, [^\n]*\n  norm\(k, [^\n]*\n)(  if \(config_\.clip_qkv\)[^;]*;\n)/$2$1/'
+mutant "olmoe: v not clipped" $olmoe/forward.cpp 's/\{b_\.q, k, v\}\) ops\.clamp/{b_.q, k}) ops.clamp/'
+mutant "olmoe: router renormalised the other way" $olmoe/forward.cpp 's/\.renormalize = config_\.norm_topk_prob/.renormalize = !config_.norm_topk_prob/'
+mutant "olmoe: sigmoid router" $olmoe/forward.cpp 's/parts_\.ops->softmax\(b_\.p\)/parts_.ops->sigmoid(b_.p, b_.p)/'
+mutant "olmoe: experts see the residual" $olmoe/forward.cpp 's/runner_->start\(layer, b_\.x,/runner_->start(layer, b_.h,/'
+mutant "olmoe: gate and up exchanged" $olmoe/forward.cpp 's/\.gate = gated_expert::gate/.gate = gated_expert::up/; s/\.up = gated_expert::up/.up = gated_expert::gate/'
+mutant "olmoe: query heads dealt out over key heads" src/compute/cpu_ops.cpp 's/std::int64_t\{group\} \* shape\.sharing \+ within/std::int64_t{within} * shape.groups + group/'
+mutant "fused experts: up before gate" src/models/common/blocks.cpp 's/number \* 2 \* inner, inner/(number * 2 + 1) * inner, inner/; s/(fused, all, )\(number \* 2 \+ 1\) \* inner, inner, experts\}\};\n  spec\.tensors\[gated_expert::down\]/$1number * 2 * inner, inner, experts}};\n  spec.tensors[gated_expert::down]/'
 
 echo "mutations: $caught caught, $survived survived"
 [ "$survived" = 0 ]
