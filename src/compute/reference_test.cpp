@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <random>
 #include <vector>
 
@@ -190,6 +191,82 @@ TEST(Reference, LatentAttentionIsASoftmaxOverThePast) {
       for (int c = 0; c < kLatent; ++c)
         EXPECT_NEAR(out.rows[t][static_cast<std::size_t>(head * kLatent + c)], sums[c] / total, 2e-6);
     }
+}
+
+TEST(Reference, HeadAttentionIsASoftmaxOverThePastOfTheHeadsGroup) {
+  constexpr int kRows = 3, kHeads = 6, kKvHeads = 2, kDim = 5, kFirst = 70, kRowWidth = 2 * kKvHeads * kDim;
+  ReferenceOps ops;
+  const Matrix query = Matrix::random(kRows, kHeads * kDim, 15);
+  const Matrix cache = Matrix::random(2 * kAttentionBlock, kRowWidth, 16);
+  Matrix out(kRows, kHeads * kDim);
+  const float* const pages[] = {cache.rows.row(0), cache.rows.row(kAttentionBlock)};
+  ops.head_attention({query.rows, pages, kFirst, kHeads, kKvHeads, kDim, 0.4f, out.rows});
+  for (int t = 0; t < kRows; ++t)
+    for (int head = 0; head < kHeads; ++head) {
+      const int key = head / 3 * kDim,
+                value = kKvHeads * kDim + key;  // heads 0, 1, 2 read the first, 3, 4, 5 the other
+      double total = 0, sums[kDim] = {};
+      for (int s = 0; s <= kFirst + t; ++s) {
+        double score = 0;
+        for (int c = 0; c < kDim; ++c)
+          score +=
+              static_cast<double>(query.rows.row(t)[head * kDim + c]) * static_cast<double>(cache.rows.row(s)[key + c]);
+        const double e = std::exp(score * 0.4);
+        total += e;
+        for (int c = 0; c < kDim; ++c) sums[c] += e * static_cast<double>(cache.rows.row(s)[value + c]);
+      }
+      for (int c = 0; c < kDim; ++c) EXPECT_NEAR(out.rows.row(t)[head * kDim + c], sums[c] / total, 2e-6);
+    }
+}
+
+// Pairs turn by their angle: (a + i b) · e^(i angle). Neighbours are pairs, or numbers half a head apart.
+TEST(Reference, RopeTurnsPairsOfEitherLayout) {
+  constexpr int kPairs = 3, kBefore = 1, kHead = kBefore + 2 * kPairs + 2, kHeads = 2;
+  ReferenceOps ops;
+  const double angles[kPairs] = {0.5, -2, 7};
+  Matrix cos(1, kPairs), sin(1, kPairs);
+  for (int j = 0; j < kPairs; ++j) {
+    cos.rows.row(0)[j] = static_cast<float>(std::cos(angles[j]));
+    sin.rows.row(0)[j] = static_cast<float>(std::sin(angles[j]));
+  }
+  for (const RopeLayout layout : {RopeLayout::interleaved, RopeLayout::half_split}) {
+    const Matrix before = Matrix::random(1, kHeads * kHead, 21);
+    Matrix x = Matrix::random(1, kHeads * kHead, 21);
+    ops.rope({x.rows, kHead, kBefore, layout, cos.rows, sin.rows});
+    std::vector<bool> turned(static_cast<std::size_t>(kHeads * kHead), false);
+    for (int head = 0; head < kHeads; ++head)
+      for (int j = 0; j < kPairs; ++j) {
+        const int base = head * kHead + kBefore;
+        const int a = base + (layout == RopeLayout::interleaved ? 2 * j : j);
+        const int b = base + (layout == RopeLayout::interleaved ? 2 * j + 1 : j + kPairs);
+        const std::complex<double> pair(before.rows.row(0)[a], before.rows.row(0)[b]);
+        const std::complex<double> wanted = pair * std::polar(1.0, angles[j]);
+        EXPECT_NEAR(x.rows.row(0)[a], wanted.real(), 1e-6);
+        EXPECT_NEAR(x.rows.row(0)[b], wanted.imag(), 1e-6);
+        turned[static_cast<std::size_t>(a)] = turned[static_cast<std::size_t>(b)] = true;
+      }
+    for (std::size_t i = 0; i < turned.size(); ++i)
+      EXPECT_TRUE(turned[i] || x.values[i] == before.values[i]) << "number " << i << " is not part of a pair";
+  }
+}
+
+TEST(Reference, SwigluClampAndSoftmax) {
+  ReferenceOps ops;
+  Matrix gate(1, 3, {1, -2, 0}), up(1, 3, {3, 5, 7});
+  ops.swiglu(gate.rows, up.rows, gate.rows);
+  EXPECT_NEAR(gate.values[0], 3 / (1 + std::exp(-1.0)), 1e-6);
+  EXPECT_NEAR(gate.values[1], -10 / (1 + std::exp(2.0)), 1e-6);
+  EXPECT_EQ(gate.values[2], 0);
+  Matrix x(1, 4, {-3, -0.5f, 0.5f, 3});
+  ops.clamp(x.rows, 0.75f);
+  EXPECT_EQ(x.values, (std::vector<float>{-0.75f, -0.5f, 0.5f, 0.75f}));
+  Matrix p(2, 3, {1, 2, 3, 1000, 1000, -1000});
+  ops.softmax(p.rows);
+  const double sum = std::exp(-2.0) + std::exp(-1.0) + 1;
+  EXPECT_NEAR(p.values[0], std::exp(-2.0) / sum, 1e-7);
+  EXPECT_NEAR(p.values[2], 1 / sum, 1e-7);
+  EXPECT_EQ(p.values[3], 0.5f);
+  EXPECT_EQ(p.values[5], 0);
 }
 
 }  // namespace
