@@ -25,7 +25,8 @@ class TrunkStore {
  public:
   virtual ~TrunkStore() = default;
   // The block of this step; waits for its read if it is not there yet. Steps are acquired in rising order, and after
-  // the last one the walk begins anew; a caller may also begin anew at step 0 at any time. Requires: no other trunk
+  // the last one the walk begins anew; a caller may also go to any other step at any time, at the cost of what was read
+  // ahead (a draft head goes back to lm_head). Requires: no other trunk
   // lease is held. Fails with the step's label and file if its bytes cannot be read or hold a corrupt scale.
   virtual Result<Lease> acquire(int step) = 0;
   virtual TrunkStats stats() const = 0;

@@ -14,10 +14,11 @@
 
 namespace sluice {
 
-// What a family wants to remember, by layer.
+// What a family wants to remember: for each layer, and behind those whatever else (keys of an indexer). Both lists have
+// the same length.
 struct StateShape {
-  std::vector<std::uint64_t> recurrent_floats;  // by layer; 0: none
-  std::vector<int> log_width;                   // by layer; 0: none
+  std::vector<std::uint64_t> recurrent_floats;  // 0: none
+  std::vector<int> log_width;                   // 0: none
 
   // Bytes of one sequence of `length` tokens.
   std::uint64_t bytes(int length) const;
@@ -37,6 +38,7 @@ class SequenceState {
   void mark_broken() { broken_ = true; }
   bool broken() const { return broken_; }
 
+  int logs() const { return static_cast<int>(logs_.size()); }  // at least one for each layer
   RowLog& log(int layer) { return logs_[static_cast<std::size_t>(layer)]; }
   std::span<float> recurrent(int layer);
 

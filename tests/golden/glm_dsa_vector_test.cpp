@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "support/damage.h"
 #include "support/engine/recorded_run.h"
 #include "support/engine/traced_run.h"
 #include "support/glm_vector.h"
@@ -185,7 +186,9 @@ TEST_P(GlmVectorRun, DraftHeadOverTheTrueHistory) {
 
 TEST_P(GlmVectorRun, Drafts) {
   const json& draft = golden_.at("draft");
-  std::vector<float> logits = run_->extend(rows_, followers(), GetParam()).back().logits;
+  const TracedRow first = run_->extend(rows_, followers(), GetParam()).back();
+  expect_experts(first.routes.at(kDraftLayer), draft.at("experts")[0]);
+  std::vector<float> logits = first.logits;
   EXPECT_EQ(run_->cursor().position, draft.at("position").get<int>());
   EXPECT_EQ(run_->cursor().keys, draft.at("set").get<std::vector<int>>());
   for (std::size_t step = 0; step < draft.at("tokens").size(); ++step) {
@@ -194,6 +197,23 @@ TEST_P(GlmVectorRun, Drafts) {
     ASSERT_EQ(token, draft.at("tokens")[step].get<int>()) << "step " << step;
     logits = run_->ahead(token);
   }
+}
+
+// While nothing has to be left out, a choice of everything gives the bits of dense attention: in one chunk whose last
+// row must choose, all rows before it have such choices.
+TEST_P(GlmVectorRun, UpToTheLimitAChoiceHasTheBitsOfDenseAttention) {
+  const int last = static_cast<int>(tokens_.size()) - 1;
+  std::vector<TracedRow> by_limit[2];
+  for (const int limit : {1000, last}) {
+    const std::filesystem::path model = dir_ / std::to_string(limit);
+    write_glm_vector(model);
+    edit_config(model, [&](json& config) { config["index_topk"] = limit; });
+    by_limit[limit == last] = TracedRun(model.string(), options_).feed(tokens_, GetParam());
+  }
+  for (int row = 0; row < last; ++row)
+    EXPECT_EQ(by_limit[0][static_cast<std::size_t>(row)].logits, by_limit[1][static_cast<std::size_t>(row)].logits);
+  EXPECT_NE(by_limit[0].back().logits, by_limit[1].back().logits);
+  EXPECT_NE(by_limit[0][static_cast<std::size_t>(last) - 1].logits, rows_[static_cast<std::size_t>(last) - 1].logits);
 }
 
 // Drafts that come to nothing, in the trunk and in the head, leave no trace: the same bits as if they had never been.
@@ -210,6 +230,23 @@ TEST_P(GlmVectorRun, RejectedDraftsLeaveNoTrace) {
     drafting.ahead(5);
     drafting.ahead(6);
   }
+}
+
+// The head's walk goes back to lm_head, and its experts share the slots: with the least memory it drafts the same.
+TEST_P(GlmVectorRun, DraftsWithTheLeastMemory) {
+  EngineOptions least = options_;
+  least.memory_bytes = minimum_budget((dir_ / "model").string(), least);
+  TracedRun poor((dir_ / "model").string(), least);
+  const std::vector<int> next = followers();
+  const int chunk = std::min(GetParam() == 0 ? 24 : GetParam(), poor.engine().plan().prefill_chunk);
+  const std::vector<TracedRow> rows = poor.feed(tokens_, chunk);
+  const std::vector<TracedRow> rich = run_->extend(rows_, next, GetParam()), drafted = poor.extend(rows, next, chunk);
+  for (std::size_t position = 0; position < rows.size(); ++position) {
+    EXPECT_EQ(rows[position].logits, rows_[position].logits) << "position " << position;
+    EXPECT_EQ(drafted[position].logits, rich[position].logits) << "position " << position;
+  }
+  for (const int token : {8, 23, 1}) EXPECT_EQ(poor.ahead(token), run_->ahead(token));
+  EXPECT_EQ(poor.feed({&next.back(), 1}).front().logits, run_->feed({&next.back(), 1}).front().logits);
 }
 
 INSTANTIATE_TEST_SUITE_P(Chunks, GlmVectorRun, testing::Values(1, 5, 0), [](const auto& instance) {

@@ -47,11 +47,11 @@ class Contract : public testing::TestWithParam<const char*> {
     append(made.bits, run.record().logits.back());
     made.ids = run.greedy(kDecoded);
     for (std::size_t step = 0; step < kDecoded; ++step) append(made.bits, run.record().logits[prompt_.size() + step]);
-    for (int layer = 0; layer < run.engine().options().layers; ++layer) {
-      append(made.bits, run.state().recurrent(layer));
-      if (run.state().log(layer).width() > 0)
+    for (int log = 0; log < run.state().logs(); ++log) {
+      append(made.bits, run.state().recurrent(log));
+      if (run.state().log(log).width() > 0)
         for (int position = 0; position < run.state().length(); ++position)
-          append(made.bits, run.state().log(layer).row(position));
+          append(made.bits, run.state().log(log).row(position));
     }
     return made;
   }

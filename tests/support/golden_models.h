@@ -9,7 +9,8 @@
 
 namespace sluice::test {
 
-inline constexpr const char* kGoldenModels[] = {"kimi_k3/a", "kimi_k3/b", "olmoe/a", "olmoe/b", "olmoe/c"};
+inline constexpr const char* kGoldenModels[] = {"kimi_k3/a", "kimi_k3/b", "olmoe/a",   "olmoe/b",  "olmoe/c",
+                                                "glm_dsa/a", "glm_dsa/b", "glm_dsa/c", "glm_dsa/d"};
 
 // "olmoe_a", for names of tests.
 inline std::string golden_model_name(const testing::TestParamInfo<const char*>& instance) {

@@ -5,19 +5,17 @@
 
 namespace sluice {
 
-Result<> project_logits(Ops& ops, TrunkStore& trunk, int first_slice, std::span<const int> slice_rows, Rows x,
-                        const ForwardBatch& batch) {
-  const int wanted = static_cast<int>(batch.logit_rows.size());
-  for (int row = 0; row < wanted; ++row) {  // ascending, so a row moves down or stays
-    const int from = batch.logit_rows[static_cast<std::size_t>(row)];
-    if (from != row) std::ranges::copy(x[from], x[row].begin());
-  }
+Result<> project_logits(Ops& ops, TrunkStore& trunk, const HeadSlices& slices, Rows x, std::span<const int> wanted,
+                        Rows logits) {
+  for (std::size_t row = 0; row < wanted.size(); ++row)  // ascending, so a row moves down or stays
+    if (const int to = static_cast<int>(row); wanted[row] != to) std::ranges::copy(x[wanted[row]], x[to].begin());
   int first = 0;
-  for (std::size_t slice = 0; slice < slice_rows.size(); ++slice) {
-    TRY_TAKE(const Lease w, trunk.acquire(first_slice + static_cast<int>(slice)));
-    const Product logits[] = {{w[0], x.slice(0, wanted), batch.logits.columns(first, slice_rows[slice])}};
-    ops.matmul(logits);
-    first += slice_rows[slice];
+  for (std::size_t slice = 0; slice < slices.rows.size(); ++slice) {
+    TRY_TAKE(const Lease w, trunk.acquire(slices.first + static_cast<int>(slice)));
+    const Product part[] = {
+        {w[0], x.slice(0, static_cast<int>(wanted.size())), logits.columns(first, slices.rows[slice])}};
+    ops.matmul(part);
+    first += slices.rows[slice];
   }
   return {};
 }

@@ -7,9 +7,15 @@
 
 namespace sluice {
 
-// batch.logits = lm_head · x for batch.logit_rows. x [rows, hidden] is normed, and its wanted rows are moved to its
-// front. Step first_slice + i of the trunk holds the next slice_rows[i] rows of lm_head.
-Result<> project_logits(Ops& ops, TrunkStore& trunk, int first_slice, std::span<const int> slice_rows, Rows x,
-                        const ForwardBatch& batch);
+// lm_head in steps of the trunk: step first + i holds the next rows[i] rows.
+struct HeadSlices {
+  int first = 0;
+  std::span<const int> rows;
+};
+
+// logits [wanted.size(), vocab] = lm_head · x for the rows `wanted`, ascending. x [rows, hidden] is normed, and its
+// wanted rows are moved to its front.
+Result<> project_logits(Ops& ops, TrunkStore& trunk, const HeadSlices& slices, Rows x, std::span<const int> wanted,
+                        Rows logits);
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/block.h"
+#include "models/common/head.h"
 #include "models/glm_dsa/config.h"
 #include "models/model.h"
 
@@ -67,6 +68,8 @@ struct WalkSteps {
   int draft_in = 0;             // the draft head's, if it is wanted: draft_in, its layer, draft_out
   LayerSteps draft;
   int draft_out = 0;
+
+  HeadSlices head() const { return {head_slices, slice_rows}; }
 };
 WalkSteps walk_steps(const GlmConfig& config, ModelScope scope);
 

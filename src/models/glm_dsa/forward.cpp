@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "models/common/head.h"
 #include "models/common/vectors.h"
 
 namespace sluice::glm_dsa {
@@ -36,8 +37,7 @@ StateShape Glm::state_shape(const GlmConfig& config, int layers) {
 }
 
 std::uint64_t Glm::scratch_bytes(const GlmConfig& config, int max_rows) {
-  const auto choices = static_cast<std::uint64_t>(std::min(config.index_topk, config.max_position_embeddings));
-  return workspace_bytes(config, max_rows) + static_cast<std::uint64_t>(max_rows) * choices * sizeof(int);
+  return workspace_bytes(config, max_rows) + Indexer::list_bytes(config, max_rows);
 }
 
 Glm::Glm(const GlmConfig& config, ModelScope scope, int max_rows, const ModelParts& parts)
@@ -80,7 +80,7 @@ Result<> Glm::head(Pass& pass, const ForwardBatch& batch) {
   if (batch.hidden.data != nullptr)
     for (int row = 0; row < pass.rows(); ++row) std::ranges::copy(pass.x[row], batch.hidden[row].begin());
   if (batch.logit_rows.empty()) return {};
-  return layers_.logits(pass, steps_, pass.gather(batch.logit_rows), batch.logits);
+  return project_logits(pass.ops, pass.trunk, steps_.head(), pass.x, batch.logit_rows, batch.logits);
 }
 
 }  // namespace sluice::glm_dsa

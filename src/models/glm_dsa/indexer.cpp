@@ -26,6 +26,14 @@ Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows) : config_(c
   vector_ = work.rows(2, config.index_head_dim);
 }
 
+std::uint64_t Indexer::list_bytes(const GlmConfig& config, int rows) {
+  if (!config.has_indexer) return 0;
+  const auto positions = static_cast<std::uint64_t>(config.max_position_embeddings);
+  const auto chosen = std::min(static_cast<std::uint64_t>(config.index_topk), positions);
+  const auto scores = std::min(std::max(std::uint64_t{kScoresAtOnce}, positions), kRowsAtOnce * positions);
+  return static_cast<std::uint64_t>(rows) * chosen * sizeof(int) + (scores + positions) * sizeof(float);
+}
+
 void Indexer::run(Pass& pass, int layer, int log, const Lease& w, Rows q_latent) {
   project(pass, log, w, q_latent);
   choose(pass, layer, log);

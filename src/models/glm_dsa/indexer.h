@@ -13,6 +13,9 @@ class Indexer {
  public:
   Indexer(const GlmConfig& config, Workspace& work, int rows);
 
+  // Bytes of the lists that a pass over at most `rows` rows fills: choices, and scores with their ranks.
+  static std::uint64_t list_bytes(const GlmConfig& config, int rows);
+
   // Remembers the keys of the rows and leaves the rows' choice in pass.choice. q_latent: normed.
   void run(Pass& pass, int layer, int log, const Lease& w, Rows q_latent);
 

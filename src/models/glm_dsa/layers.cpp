@@ -73,15 +73,4 @@ Result<> Layers::run(Pass& pass, int layer, LogPlaces logs, const LayerSteps& st
   return {};
 }
 
-Result<> Layers::logits(Pass& pass, const WalkSteps& steps, Rows x, Rows logits) {
-  int first = 0;
-  for (std::size_t slice = 0; slice < steps.slice_rows.size(); ++slice) {
-    TRY_TAKE(const Lease w, pass.trunk.acquire(steps.head_slices + static_cast<int>(slice)));
-    const Product part[] = {{w[0], x, logits.columns(first, steps.slice_rows[slice])}};
-    pass.ops.matmul(part);
-    first += steps.slice_rows[slice];
-  }
-  return {};
-}
-
 }  // namespace sluice::glm_dsa

@@ -1,4 +1,4 @@
-// Runs decoder layers and lm_head over one set of buffers: the trunk's for a model, the extra one for its draft head.
+// Runs decoder layers over one set of buffers: the trunk's for a model, the extra one for its draft head.
 #pragma once
 
 #include "models/glm_dsa/attention.h"
@@ -26,8 +26,6 @@ class Layers {
 
   // pass.residual += Attention; pass.residual += FFN.
   Result<> run(Pass& pass, int layer, LogPlaces logs, const LayerSteps& steps);
-  // logits = lm_head · x.
-  Result<> logits(Pass& pass, const WalkSteps& steps, Rows x, Rows logits);
 
   // [rows, 2 · hidden]; shares its room with the layers' own buffers.
   Rows pairs(int rows) const { return pairs_.slice(0, rows); }

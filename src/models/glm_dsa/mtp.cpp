@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "models/common/head.h"
 #include "models/common/vectors.h"
 #include "models/glm_dsa/forward.h"
 
@@ -70,7 +71,8 @@ Result<DraftCursor> Mtp::extend(const DraftBatch& batch) {
   } else {
     cursor.keys.assign(pass.choice.of(last).begin(), pass.choice.of(last).end());
   }
-  if (!batch.logit_rows.empty()) TRY(layers_.logits(pass, steps_, pass.gather(batch.logit_rows), batch.logits));
+  if (!batch.logit_rows.empty())
+    TRY(project_logits(pass.ops, pass.trunk, steps_.head(), pass.x, batch.logit_rows, batch.logits));
   return cursor;
 }
 
@@ -82,7 +84,8 @@ Result<> Mtp::ahead(DraftCursor& cursor, int token, Rows logits) {
   TRY(run(pass, {&token, 1}, {cursor.hidden.data(), 1, config_.hidden_size, config_.hidden_size}, kNobodyAfterLayer));
   ++cursor.position;
   std::ranges::copy(pass.x[0], cursor.hidden.begin());
-  return layers_.logits(pass, steps_, pass.x, logits);
+  const int only[] = {0};
+  return project_logits(pass.ops, pass.trunk, steps_.head(), pass.x, only, logits);
 }
 
 }  // namespace sluice::glm_dsa

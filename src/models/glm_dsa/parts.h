@@ -1,8 +1,6 @@
 // What every sub-layer of the forward pass works with.
 #pragma once
 
-#include <algorithm>
-
 #include "compute/ops.h"
 #include "models/common/mla.h"
 #include "models/glm_dsa/config.h"
@@ -22,14 +20,7 @@ struct Pass {
   bool leaves_keys;   // false: rows that draft ahead; they see `choice` and are seen by nobody
   const std::function<void(int, const Routes&)>& routed;
   const KeysChosen& keys_chosen;
-
   int rows() const { return x.rows; }
-  // The wanted rows of x, ascending, moved to its beginning.
-  Rows gather(std::span<const int> wanted) const {
-    for (std::size_t row = 0; row < wanted.size(); ++row)
-      if (const int to = static_cast<int>(row); wanted[row] != to) std::ranges::copy(x[wanted[row]], x[to].begin());
-    return x.slice(0, static_cast<int>(wanted.size()));
-  }
 };
 
 // Logs of a sequence's state: latents, and keys of the indexer where there is one.

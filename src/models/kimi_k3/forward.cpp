@@ -87,7 +87,8 @@ Result<> KimiK3::head(Pass& pass, const ForwardBatch& batch) {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.head_norm));
     pass.residual.read(pass.ops, w[head_norm::res_norm], w[head_norm::res_proj], w[head_norm::norm], pass.x);
   }
-  return project_logits(pass.ops, pass.trunk, steps_.head_slices, steps_.slice_rows, pass.x, batch);
+  return project_logits(pass.ops, pass.trunk, {steps_.head_slices, steps_.slice_rows}, pass.x, batch.logit_rows,
+                        batch.logits);
 }
 
 }  // namespace sluice::kimi_k3

@@ -113,7 +113,7 @@ Result<> Olmoe::head(const ForwardBatch& batch) {
     TRY_TAKE(const Lease w, parts_.trunk->acquire(layers_));
     norm(b_.h, w[norm_step::norm], b_.x);
   }
-  return project_logits(*parts_.ops, *parts_.trunk, layers_ + 1, head_slices_, b_.x, batch);
+  return project_logits(*parts_.ops, *parts_.trunk, {layers_ + 1, head_slices_}, b_.x, batch.logit_rows, batch.logits);
 }
 
 void Olmoe::norm(Rows from, const WeightView& weight, Rows to) {
