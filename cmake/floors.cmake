@@ -9,7 +9,15 @@ function(sluice_tests program label)  # sluice_tests(<program> <label> <link lib
   target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_options(${program} PRIVATE ${SLUICE_QUICK_COMPILE})
-  target_compile_definitions(${program} PRIVATE SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  # Only files that name these places learn them: a compiler cache then shares the objects of all others between clones.
+  foreach(source IN LISTS ${program}_SOURCES)
+    file(STRINGS ${source} places REGEX "SLUICE_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
+    if(places)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS
+        SLUICE_SOURCE_DIR="${PROJECT_SOURCE_DIR}" SLUICE_BINARY_DIR="${PROJECT_BINARY_DIR}")
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    endif()
+  endforeach()
   gtest_discover_tests(${program} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()
 
