@@ -20,9 +20,10 @@ build: packages
 	@$(call configured,release,build)
 	@ninja -C build -j $(JOBS) sluice
 
-## demo: build, then generate text from the bundled checkpoint under a budget smaller than its weights
+## demo: build, then generate text from a bundled checkpoint under a budget smaller than its weights; FAMILY=olmoe or
+##       glm-5.2 picks another than Kimi K3
 demo: build
-	@scripts/demo.sh
+	@scripts/demo.sh $(FAMILY)
 
 ## test: build everything and run the quick suite
 test: packages

@@ -1,9 +1,13 @@
 #!/bin/sh
-# Generates text from the bundled Kimi K3 under a memory budget that holds only a part of its experts, so that they
-# stream from disk. Called by `make demo`.
+# Generates text from a bundled model under a memory budget that holds only a part of its experts, so that they stream
+# from disk. Called by `make demo`; its argument is the folder in demo/, without one Kimi K3.
 set -eu
 cd "$(dirname "$0")/.."
-model=demo/kimi-k3
+model=demo/${1:-kimi-k3}
+if [ ! -f "$model/config.json" ]; then
+  echo "scripts/demo.sh: there is no $model; bundled are: $(ls -d demo/*/ | xargs -n 1 basename | tr '\n' ' ')" >&2
+  exit 1
+fi
 
 plan=$(build/sluice plan $model --json -)
 number() { printf '%s\n' "$plan" | sed -n "s/^ *\"$1\": *\([0-9][0-9]*\),*\$/\1/p" | head -n 1; }
@@ -22,6 +26,6 @@ generate() {
   build/sluice run $model --memory $budget --max-tokens "$2" --prompt "$1"
 }
 
-echo "A small Kimi K3: it needs $minimum bytes at least and $resident to be all in memory; it gets $budget."
+echo "The small model in $model: it needs $minimum bytes at least and $resident to be all in memory; it gets $budget."
 generate "The capital of France is" 24
 generate "Once upon a time there was" 120
