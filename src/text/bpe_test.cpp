@@ -18,7 +18,8 @@ Vocabulary bytes_and(const std::vector<std::string>& entries) {
 
 std::vector<int> encode(const Vocabulary& ranks, std::string_view piece) {
   std::vector<int> ids;
-  Bpe(ranks).encode(piece, ids);
+  const RankRules rules(ranks);
+  Bpe(rules).encode(piece, ids);
   return ids;
 }
 
@@ -54,7 +55,8 @@ TEST(Bpe, EqualsTheDefinitionOnRandomVocabularies) {
     std::vector<std::string> entries;
     for (int entry = 0; entry < 40; ++entry) entries.push_back(letters(2, 4));
     const Vocabulary ranks = bytes_and(entries);
-    Bpe bpe(ranks);
+    const RankRules rules(ranks);
+    Bpe bpe(rules);
     for (int text = 0; text < 20; ++text) {
       const std::string piece = letters(1, 60);
       std::vector<int> ids;

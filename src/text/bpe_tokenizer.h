@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "text/long_text.h"
+#include "text/spelling_finder.h"
 #include "text/split_pattern.h"
 #include "text/tokenizer.h"
 #include "text/vocabulary.h"
@@ -30,18 +31,11 @@ class BpeTokenizer final : public Tokenizer {
   std::uint64_t resident_bytes() const override;
 
  private:
-  struct FoundSpecial {
-    std::size_t begin, end;  // in the text
-    int id;
-  };
-  // The first special spelling at or after `from`; begin is npos if there is none.
-  FoundSpecial find_special(std::string_view text, std::size_t from) const;
   Result<> encode_text(std::string_view text, Bpe& bpe, std::vector<int>& ids) const;
   Result<> encode_specials(std::string_view text, Bpe& bpe, std::vector<int>& ids) const;
 
   Vocabulary ranks_, specials_;
-  std::string special_starts_;                // the bytes that special spellings begin with, each once
-  std::vector<std::size_t> special_lengths_;  // the lengths they have, each once, falling
+  SpellingFinder finder_;  // of the special tokens
   SplitPattern pattern_;
   LongTextRule rule_;
 };

@@ -1,16 +1,10 @@
 // See long_text.h.
 #include "text/long_text.h"
 
+#include "text/blanks.h"
 #include "text/utf8.h"
 
 namespace sluice {
-
-bool is_python_space(char32_t character) {
-  return (character >= 0x09 && character <= 0x0d) || (character >= 0x1c && character <= 0x20) || character == 0x85 ||
-         character == 0xa0 || character == 0x1680 || (character >= 0x2000 && character <= 0x200a) ||
-         character == 0x2028 || character == 0x2029 || character == 0x202f || character == 0x205f ||
-         character == 0x3000;
-}
 
 Result<> cut_long_text(std::string_view text, const LongTextRule& rule,
                        FunctionRef<Result<>(std::string_view part)> part) {

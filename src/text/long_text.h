@@ -18,10 +18,6 @@ struct LongTextRule {
   std::size_t run = 25'000;     // of one kind in a row
 };
 
-// True for the characters that Python's str.isspace holds for space. Unlike Unicode's White_Space, U+001C..U+001F
-// belong to them.
-bool is_python_space(char32_t character);
-
 // Calls `part` for each part in order; together they are the text. Stops at the first error. Requires: well-formed
 // UTF-8.
 Result<> cut_long_text(std::string_view text, const LongTextRule& rule,

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "text/blanks.h"
 #include "text/utf8.h"
 
 namespace sluice {
@@ -90,6 +91,14 @@ TEST(LongText, StopsAtTheFirstError) {
   });
   EXPECT_FALSE(outcome);
   EXPECT_EQ(calls, 1);
+}
+
+TEST(Blanks, AreStrippedAtBothEnds) {
+  EXPECT_EQ(stripped("  a b\n"), "a b");
+  EXPECT_EQ(stripped("\u2003\u00a0\u4f60\u3000\x1c"), "\u4f60");
+  EXPECT_EQ(stripped("\u200b"), "\u200b");
+  EXPECT_EQ(stripped(" \n\t"), "");
+  EXPECT_EQ(stripped(""), "");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // See utf8.h.
 #include "text/utf8.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 
 namespace sluice {
@@ -47,6 +49,15 @@ std::size_t find_invalid_utf8(std::string_view text) {
     at += step.bytes;
   }
   return std::string_view::npos;
+}
+
+Result<> require_utf8(std::string_view text) {
+  const std::size_t at = find_invalid_utf8(text);
+  if (at == std::string_view::npos) return {};
+  return fail(ErrorKind::bad_input,
+              fmt::format("the text is not UTF-8: byte {} (0x{:02x}) begins no whole character", at,
+                          static_cast<unsigned char>(text[at])),
+              "convert it to UTF-8 first");
 }
 
 }  // namespace sluice

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
+
 namespace sluice {
 
 enum class Utf8 {
@@ -28,5 +30,8 @@ void append_utf8(char32_t value, std::string& text);
 
 // The offset of the first byte that belongs to no well-formed character, or npos if there is none.
 std::size_t find_invalid_utf8(std::string_view text);
+
+// bad_input that names the first such byte.
+Result<> require_utf8(std::string_view text);
 
 }  // namespace sluice
