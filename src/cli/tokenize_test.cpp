@@ -44,6 +44,15 @@ TEST(Tokenize, SpecialTokensOnlyWhenAsked) {
   EXPECT_EQ(tokenize({kModel, "--decode", "515"}).output, "<|open|>");
 }
 
+// Families whose vocabulary is a tokenizer.json.
+TEST(Tokenize, TokenizerJson) {
+  const std::string glm = SLUICE_SOURCE_DIR "/tests/golden/glm_dsa/a";
+  const std::string ids = tokenize({glm, "--text", "[gMASK]<sop>The end<think>", "--special"}).output;
+  EXPECT_TRUE(ids.starts_with("514,516,") && ids.ends_with(",533\n")) << ids;
+  EXPECT_EQ(tokenize({glm, "--decode", ids.substr(0, ids.size() - 1)}).output, "[gMASK]<sop>The end<think>");
+  EXPECT_EQ(tokenize({glm, "--text", "<think>"}).output.find("533"), std::string::npos);
+}
+
 TEST(Tokenize, JsonHoldsPiecesAndBytes) {
   const auto json = nlohmann::json::parse(tokenize({kModel, "--text", "a\u4f60", "--json", "-"}).output);
   EXPECT_EQ(json.at("text"), "a\u4f60");

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "models/glm_dsa/census.h"
+#include "models/glm_dsa/chat.h"
 #include "models/glm_dsa/config.h"
 #include "models/glm_dsa/forward.h"
+#include "models/glm_dsa/tokenizer.h"
 
 namespace sluice::glm_dsa {
 
@@ -32,12 +34,13 @@ class Family final : public ModelConfig {
   std::span<const int> stop_ids() const override { return config_.stop_ids; }
   int experts_per_token() const override { return config_.num_experts_per_tok; }
   bool has_draft_head() const override { return config_.has_draft_head(); }
-  std::string_view tokenizer_file() const override { return "tokenizer.json"; }
+  std::string_view tokenizer_file() const override { return kTokenizerFile; }
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
-    return fail(ErrorKind::unsupported, fmt::format("{}: no tokenizer", directory));
+    return glm_dsa::open_tokenizer(directory, config_.vocab_size);
   }
-  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer&, const std::string&) const override {
-    return fail(ErrorKind::unsupported, "no chat format");
+  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer,
+                                                const std::string& directory) const override {
+    return glm_dsa::open_chat(tokenizer, directory);
   }
   Census census(ModelScope scope) const override { return glm_dsa::census(config_, scope); }
   StateShape state_shape(ModelScope scope) const override { return Glm::state_shape(config_, scope.layers); }

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "models/olmoe/census.h"
+#include "models/olmoe/chat.h"
 #include "models/olmoe/config.h"
 #include "models/olmoe/forward.h"
+#include "models/olmoe/tokenizer.h"
 
 namespace sluice::olmoe {
 
@@ -30,14 +32,15 @@ class Family final : public ModelConfig {
   int max_context() const override { return config_.max_position_embeddings; }
   std::span<const int> stop_ids() const override { return config_.stop_ids; }
   int experts_per_token() const override { return config_.num_experts_per_tok; }
-  std::string_view tokenizer_file() const override { return "tokenizer.json"; }
+  std::string_view tokenizer_file() const override { return kTokenizerFile; }
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
-    return fail(ErrorKind::unsupported,
-                fmt::format("{}/tokenizer.json: this kind of tokenizer cannot be read", directory),
-                "give token ids (--ids)");
+    return olmoe::open_tokenizer(directory, config_.vocab_size);
   }
-  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer&, const std::string&) const override {
-    return fail(ErrorKind::unsupported, "OLMoE has no chat format here", "give the prompt as raw text");
+  Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer, const std::string&) const override {
+    if (config_.stop_ids.empty())
+      return fail(ErrorKind::bad_input, "config.json has no eos_token_id, with which every answer ends",
+                  "give the prompt as raw text, or add it");
+    return olmoe::open_chat(tokenizer, config_.stop_ids.front());
   }
 
   Census census(ModelScope scope) const override { return olmoe::census(config_, scope.layers); }
