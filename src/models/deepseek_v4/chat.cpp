@@ -1,0 +1,68 @@
+// The chat format as the engine sees it. See chat.h; chat_render.cpp and chat_parse.cpp do the work.
+#include "models/deepseek_v4/chat.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "models/deepseek_v4/control_tokens.h"
+
+namespace sluice::deepseek_v4 {
+
+namespace {
+
+class Chat final : public ChatFormat {
+ public:
+  Chat(const Tokenizer& tokenizer, ControlIds control, Revision revision)
+      : tokenizer_(tokenizer), control_(std::move(control)), revision_(revision) {}
+
+  ChatOptions defaults() const override { return {}; }
+
+  Result<std::vector<int>> render(const Conversation& conversation, const ChatOptions& options) const override {
+    TRY_TAKE(const std::vector<PromptPart> parts, render_prompt(conversation, options, revision_));
+    for (const PromptPart& part : parts)  // tasks are of some releases only
+      if (part.control && tokenizer_.special_id(part.text) < 0)
+        return fail(ErrorKind::unsupported, fmt::format("the tokenizer has no token {}", part.text));
+    return encode_parts(parts, tokenizer_);
+  }
+
+  std::unique_ptr<ReplyParser> reply_parser(const Conversation& conversation,
+                                            const ChatOptions& options) const override {
+    const bool has_task = !conversation.messages.empty() && !conversation.messages.back().task.empty();
+    return make_reply_parser(tokenizer_, control_, options.thinking && !has_task);
+  }
+
+  std::vector<int> stop_ids() const override { return control_.ends; }
+
+ private:
+  const Tokenizer& tokenizer_;
+  ControlIds control_;
+  Revision revision_;
+};
+
+}  // namespace
+
+Revision revision_of(const std::string& directory) {
+  std::ifstream file(directory + "/encoding/encoding_dsv4.py", std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return text.find("REASONING_EFFORT_PROMPTS") == std::string::npos ? Revision::first : Revision::later;
+}
+
+Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer, const std::string& directory) {
+  ControlIds control;
+  control.ends.resize(2);
+  int prompt_only = 0;
+  const std::pair<std::string_view, int*> wanted[] = {
+      {kBegin, &prompt_only}, {kAssistant, &prompt_only}, {kThink, &control.think}, {kEndThink, &control.end_think},
+      {kDsml, &control.dsml}, {kEnd, &control.ends[0]},   {kUser, &control.ends[1]}};
+  for (const auto& [spelling, id] : wanted) {
+    *id = tokenizer.special_id(spelling);
+    if (*id < 0)
+      return fail(ErrorKind::bad_input, fmt::format("the tokenizer has no token {}", spelling),
+                  "DeepSeek-V4's chat format needs it");
+  }
+  return std::make_unique<Chat>(tokenizer, std::move(control), revision_of(directory));
+}
+
+}  // namespace sluice::deepseek_v4
