@@ -107,6 +107,45 @@ TEST(Formats, Mxfp4DecodesTheBytesOfTheRelease) {
   EXPECT_EQ(sha256(bytes_of(decoded)), fixture["expected_f32le_sha256"].get<std::string>());
 }
 
+// A matrix stored in every quantised format by PyTorch's own number types (tools/formats/make_format_goldens.py).
+TEST(Formats, QuantisedFormatsAreThoseOfPyTorch) {
+  std::ifstream file(SLUICE_SOURCE_DIR "/tests/golden/formats/quantised.json");
+  const nlohmann::json fixture = nlohmann::json::parse(file);
+  const Shape shape = {fixture["rows"], fixture["columns"]};
+  const std::vector<std::byte> words = from_base64(fixture["bf16_base64"]);
+  std::vector<float> values(words.size() / 2);
+  const WeightView plain{FormatId::bf16, {1, static_cast<int>(values.size())}, words.data(), nullptr};
+  kBf16.decode_row(plain, 0, values);
+  for (unsigned code = 0; code < 256; ++code) {
+    const float value = e4m3_to_f32(static_cast<std::uint8_t>(code));
+    const nlohmann::json& expected = fixture["e4m3_values"][code];
+    EXPECT_EQ(std::isnan(value), expected.is_null()) << code;
+    if (!expected.is_null()) {
+      EXPECT_EQ(value, expected.get<float>()) << code;
+    }
+  }
+  std::size_t seen = 0;
+  for (const auto& [name, golden] : fixture["formats"].items()) {
+    const Format* const as = find_format(name);
+    ASSERT_NE(as, nullptr) << name;
+    std::vector<std::byte> weights(as->weight_bytes(shape)), scales(as->scale_bytes(shape));
+    as->encode_rows(values, shape, weights.data(), scales.data());
+    EXPECT_EQ(sha256(scales), golden["scales_sha256"].get<std::string>()) << name;
+    EXPECT_EQ(sha256(weights), golden["weights_sha256"].get<std::string>()) << name;
+    const WeightView view{as->id, shape, weights.data(), scales.data()};
+    std::vector<float> decoded(values.size());
+    for (int row = 0; row < shape.rows; ++row)
+      as->decode_row(
+          view, row,
+          std::span(decoded).subspan(static_cast<std::size_t>(row * shape.cols), static_cast<std::size_t>(shape.cols)));
+    for (std::size_t i = 0; i < golden["first_decoded"].size(); ++i)
+      EXPECT_EQ(decoded[i], golden["first_decoded"][i].get<float>()) << name << " column " << i;
+    EXPECT_EQ(sha256(bytes_of(decoded)), golden["decoded_f32le_sha256"].get<std::string>()) << name;
+    ++seen;
+  }
+  EXPECT_EQ(seen, 7u);
+}
+
 TEST(Formats, CorruptScalesAreFound) {
   std::vector<std::byte> scales(1000, std::byte{252});
   EXPECT_EQ(find_corrupt_scale(ScaleKind::e8m0, scales), -1);

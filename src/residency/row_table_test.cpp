@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kRows = 50;
+constexpr int kRows = 300;  // in three rows of scales, where 128 share one
 
 class RowTableTest : public testing::TestWithParam<std::tuple<FormatId, int>> {
  protected:
@@ -83,7 +83,8 @@ TEST_P(RowTableTest, RecentRowsAreNotReadAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, RowTableTest,
-                         testing::Combine(testing::Values(FormatId::f32, FormatId::bf16, FormatId::mxfp4),
+                         testing::Combine(testing::Values(FormatId::f32, FormatId::bf16, FormatId::mxfp4, FormatId::fp8,
+                                                          FormatId::int8, FormatId::int4g64),
                                           testing::Values(1, 4, 64)));
 
 }  // namespace

@@ -16,7 +16,8 @@ using Random = std::mt19937_64;
 
 // Adds a tensor of random shape to the block; its places on disk are chosen later.
 void add_tensor(ScatteredBlock& block, std::uint64_t largest_tensor, Random& random) {
-  const FormatId id = random() % 2 ? FormatId::mxfp4 : FormatId::bf16;
+  constexpr FormatId kIds[] = {FormatId::bf16, FormatId::mxfp4, FormatId::fp8_e8m0};
+  const FormatId id = kIds[random() % 3];
   const Format& stored = format(id);
   const int cols = 32 * static_cast<int>(1 + random() % 8);
   const std::uint64_t most_rows = std::max<std::uint64_t>(1, largest_tensor / stored.row_weight_bytes(cols));

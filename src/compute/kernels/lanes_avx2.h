@@ -1,4 +1,4 @@
-// f32x16 in AVX2 with FMA: sixteen float lanes in two registers, and how stored weights become such lanes.
+// f32x16 in AVX2 with FMA: sixteen float lanes in two registers.
 //
 // The vocabulary of the kernel bodies (*.inl); lanes_scalar.h says what each word means.
 // Source of the intrinsics: Intel Intrinsics Guide.
@@ -7,9 +7,6 @@
 #include <immintrin.h>
 
 #include <cstdint>
-
-#include "compute/kernels/e4m3_tables.h"
-#include "compute/kernels/mxfp4_tables.h"
 
 namespace sluice::avx2 {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
@@ -117,127 +114,6 @@ inline void join(float* p, f32x16 even, f32x16 odd) {
   join_eight(p, even.low, odd.low);
   join_eight(p + 16, even.high, odd.high);
 }
-
-// The blocks of 64 bytes of a row (or one larger block), loaded as the format likes.
-template <class F>
-struct PlainLine {
-  const std::uint8_t* w;
-  static PlainLine open(const std::uint8_t* at) { return {at}; }
-  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
-    F::decode(w + block * F::kBlockBytes, scale, even, odd);
-  }
-};
-
-struct F32 {
-  using Line = PlainLine<F32>;
-  static constexpr int kBlockBytes = 128, kCellBits = 32, kLineBlocks = 1;
-  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
-    split(reinterpret_cast<const float*>(w), even, odd);
-  }
-};
-
-struct Bf16 {
-  using Line = PlainLine<Bf16>;
-  static constexpr int kBlockBytes = 64, kCellBits = 16, kLineBlocks = 1;
-  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
-    const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
-    const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32));
-    const __m256i upper = _mm256_set1_epi32(-0x10000);
-    even = {_mm256_castsi256_ps(_mm256_slli_epi32(a, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(b, 16))};
-    odd = {_mm256_castsi256_ps(_mm256_and_si256(a, upper)), _mm256_castsi256_ps(_mm256_and_si256(b, upper))};
-  }
-};
-
-struct Mxfp4 {
-  using Line = PlainLine<Mxfp4>;
-  static constexpr int kBlockBytes = 16, kCellBits = 0, kLineBlocks = 4;
-  static constexpr int kScaleBytes = 1, kScaleBlocks = 1, kScaleRows = 1;
-  static constexpr bool kPairs = true;
-  static constexpr int streams(int) { return 2; }  // rows walked at once by t vectors
-  // bf16 bytes of sixteen codes, looked up apart and then paired.
-  static f32x16 widen(__m128i codes, __m128i low_bytes, __m128i high_bytes) {
-    const __m128i low = _mm_shuffle_epi8(low_bytes, codes), high = _mm_shuffle_epi8(high_bytes, codes);
-    const __m256i first = _mm256_cvtepu16_epi32(_mm_unpacklo_epi8(low, high));
-    const __m256i second = _mm256_cvtepu16_epi32(_mm_unpackhi_epi8(low, high));
-    return {_mm256_castsi256_ps(_mm256_slli_epi32(first, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(second, 16))};
-  }
-  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w)), nibble = _mm_set1_epi8(15);
-    const __m128i low = _mm_load_si128(reinterpret_cast<const __m128i*>(kMxfp4Tables.bf16_low[*scale]));
-    const __m128i high = _mm_load_si128(reinterpret_cast<const __m128i*>(kMxfp4Tables.bf16_high[*scale]));
-    even = widen(_mm_and_si128(bytes, nibble), low, high);
-    odd = widen(_mm_and_si128(_mm_srli_epi16(bytes, 4), nibble), low, high);
-  }
-
-  // Two rows, one in each half of every register, so that all the byte shuffles work on 32 codes at once.
-  struct Pairs {
-    static constexpr int kRows = 2;
-    struct Lanes {
-      __m256 quarter[4];  // lanes 4 i .. 4 i + 3 of the first row, then of the second
-    };
-    struct Line {
-      const std::uint8_t *first, *second;
-    };
-    static Lanes zero() {
-      const __m256 none = _mm256_setzero_ps();
-      return {{none, none, none, none}};
-    }
-    static const float* vector(const float* x) { return x; }
-    static Lanes fma(const Lanes& w, const float* x, const Lanes& sum) {
-      Lanes out;
-      for (int i = 0; i < 4; ++i)
-        out.quarter[i] = _mm256_fmadd_ps(w.quarter[i], _mm256_broadcast_ps(reinterpret_cast<const __m128*>(x + 4 * i)),
-                                         sum.quarter[i]);
-      return out;
-    }
-    static Line open(const std::uint8_t* first, const std::uint8_t* second) { return {first, second}; }
-    static __m256i both(const std::uint8_t* first, const std::uint8_t* second) {
-      return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))),
-                                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), 1);
-    }
-    static Lanes widen_both(__m256i codes, __m256i low_bytes, __m256i high_bytes) {
-      const __m256i low = _mm256_shuffle_epi8(low_bytes, codes), high = _mm256_shuffle_epi8(high_bytes, codes);
-      const __m256i first = _mm256_unpacklo_epi8(low, high), second = _mm256_unpackhi_epi8(low, high);
-      const __m256i none = _mm256_setzero_si256();  // a bf16 below, nothing above it: the other way round in memory
-      return {{_mm256_castsi256_ps(_mm256_unpacklo_epi16(none, first)),
-               _mm256_castsi256_ps(_mm256_unpackhi_epi16(none, first)),
-               _mm256_castsi256_ps(_mm256_unpacklo_epi16(none, second)),
-               _mm256_castsi256_ps(_mm256_unpackhi_epi16(none, second))}};
-    }
-    static void decode(const Line& line, int block, const std::uint8_t* scale, const std::uint8_t* second_scale,
-                       Lanes& even, Lanes& odd) {
-      const __m256i bytes = both(line.first + block * kBlockBytes, line.second + block * kBlockBytes);
-      const __m256i low = both(kMxfp4Tables.bf16_low[*scale], kMxfp4Tables.bf16_low[*second_scale]);
-      const __m256i high = both(kMxfp4Tables.bf16_high[*scale], kMxfp4Tables.bf16_high[*second_scale]);
-      const __m256i nibble = _mm256_set1_epi8(15);
-      even = widen_both(_mm256_and_si256(bytes, nibble), low, high);
-      odd = widen_both(_mm256_and_si256(_mm256_srli_epi16(bytes, 4), nibble), low, high);
-    }
-    static __m256 quarter_of_both(__m256 a, __m256 b, int upper) {
-      return upper == 0 ? _mm256_permute2f128_ps(a, b, 0x20) : _mm256_permute2f128_ps(a, b, 0x31);
-    }
-    static Lanes join(const f32x16 (&rows)[2]) {
-      return {{quarter_of_both(rows[0].low, rows[1].low, 0), quarter_of_both(rows[0].low, rows[1].low, 1),
-               quarter_of_both(rows[0].high, rows[1].high, 0), quarter_of_both(rows[0].high, rows[1].high, 1)}};
-    }
-    static void fold(const Lanes& v, float (&out)[2]) {
-      const __m256 four =
-          _mm256_add_ps(_mm256_add_ps(v.quarter[0], v.quarter[2]), _mm256_add_ps(v.quarter[1], v.quarter[3]));
-      const __m256 two = _mm256_add_ps(four, _mm256_permute_ps(four, 0xee));
-      const __m256 one = _mm256_add_ps(two, _mm256_permute_ps(two, 0x55));
-      out[0] = _mm256_cvtss_f32(one);
-      out[1] = _mm_cvtss_f32(_mm256_extractf128_ps(one, 1));
-    }
-  };
-};
-
-#include "compute/kernels/portable_formats.inl"
 
 }  // namespace
 }  // namespace sluice::avx2

@@ -1,4 +1,4 @@
-// f32x16 in AVX-512: sixteen float lanes in one register, and how stored weights become such lanes.
+// f32x16 in AVX-512: sixteen float lanes in one register.
 //
 // The vocabulary of the kernel bodies (*.inl); lanes_scalar.h says what each word means. Needs AVX-512 F, BW, DQ, VL.
 // Source of the intrinsics: Intel Intrinsics Guide.
@@ -7,9 +7,6 @@
 #include <immintrin.h>
 
 #include <cstdint>
-
-#include "compute/kernels/e4m3_tables.h"
-#include "compute/kernels/mxfp4_tables.h"
 
 namespace sluice::SLUICE_ISA {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
@@ -68,12 +65,14 @@ inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm512_fmadd_ps(a, b,
 // Into the second-level cache: the first has no room for all streams.
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
-inline void split(const float* p, f32x16& even, f32x16& odd) {
-  const __m512 low = _mm512_loadu_ps(p), high = _mm512_loadu_ps(p + 16);
+inline void split_registers(f32x16 low, f32x16 high, f32x16& even, f32x16& odd) {
   const __m512i evens = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
   const __m512i odds = _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
   even = _mm512_permutex2var_ps(low, evens, high);
   odd = _mm512_permutex2var_ps(low, odds, high);
+}
+inline void split(const float* p, f32x16& even, f32x16& odd) {
+  split_registers(_mm512_loadu_ps(p), _mm512_loadu_ps(p + 16), even, odd);
 }
 inline void join(float* p, f32x16 even, f32x16 odd) {
   const __m512i lows = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -81,77 +80,6 @@ inline void join(float* p, f32x16 even, f32x16 odd) {
   _mm512_storeu_ps(p, _mm512_permutex2var_ps(even, lows, odd));
   _mm512_storeu_ps(p + 16, _mm512_permutex2var_ps(even, highs, odd));
 }
-
-// The blocks of 64 bytes of a row (or one larger block), loaded as the format likes.
-template <class F>
-struct PlainLine {
-  const std::uint8_t* w;
-  static PlainLine open(const std::uint8_t* at) { return {at}; }
-  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
-    F::decode(w + block * F::kBlockBytes, scale, even, odd);
-  }
-};
-
-struct F32 {
-  using Line = PlainLine<F32>;
-  static constexpr int kBlockBytes = 128, kCellBits = 32, kLineBlocks = 1;
-  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
-    split(reinterpret_cast<const float*>(w), even, odd);
-  }
-};
-
-struct Bf16 {
-  using Line = PlainLine<Bf16>;
-  static constexpr int kBlockBytes = 64, kCellBits = 16, kLineBlocks = 1;
-  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
-    const __m512i pairs = _mm512_loadu_si512(w);
-    even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
-    odd = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-0x10000)));
-  }
-};
-
-struct Mxfp4 {
-  static constexpr int kBlockBytes = 16, kCellBits = 0, kLineBlocks = 4;
-  static constexpr int kScaleBytes = 1, kScaleBlocks = 1, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int t) { return t <= 2 ? 8 : 4; }  // rows walked at once by t vectors
-  static void look_up(__m512i codes, const std::uint8_t* scale, int shift, f32x16& even, f32x16& odd) {
-    const __m512 table = _mm512_load_ps(kMxfp4Tables.value[*scale]);  // the lookups heed four bits of a code
-    even = _mm512_permutexvar_ps(shift == 0 ? codes : _mm512_srli_epi32(codes, static_cast<unsigned>(shift)), table);
-    odd = _mm512_permutexvar_ps(_mm512_srli_epi32(codes, static_cast<unsigned>(shift + 4)), table);
-  }
-  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    look_up(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w))), scale, 0, even, odd);
-  }
-  // Four blocks, transposed so that byte b of lane j is byte j of block b: cheaper than widening each block's bytes.
-  struct Line {
-    __m512i codes;
-    static Line open(const std::uint8_t* w) {
-#ifdef __AVX512VBMI__
-      const __m512i bytes =
-          _mm512_set_epi8(63, 47, 31, 15, 62, 46, 30, 14, 61, 45, 29, 13, 60, 44, 28, 12, 59, 43, 27, 11, 58, 42, 26,
-                          10, 57, 41, 25, 9, 56, 40, 24, 8, 55, 39, 23, 7, 54, 38, 22, 6, 53, 37, 21, 5, 52, 36, 20, 4,
-                          51, 35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16, 0);
-      return {_mm512_permutexvar_epi8(bytes, _mm512_loadu_si512(w))};
-#else
-      const __m512i by_lane = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
-      const __m512i bytes = _mm512_broadcast_i32x4(_mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0));
-      return {_mm512_shuffle_epi8(_mm512_permutexvar_epi32(by_lane, _mm512_loadu_si512(w)), bytes)};
-#endif
-    }
-    void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
-      look_up(codes, scale, 8 * block, even, odd);
-    }
-  };
-};
-
-#include "compute/kernels/portable_formats.inl"
 
 }  // namespace
 }  // namespace sluice::SLUICE_ISA

@@ -6,9 +6,6 @@
 
 #include <cstdint>
 
-#include "compute/kernels/e4m3_tables.h"
-#include "compute/kernels/mxfp4_tables.h"
-
 namespace sluice::scalar {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
 
@@ -160,59 +157,6 @@ inline void join(float* p, const f32x16& even, const f32x16& odd) {
     p[2 * i + 1] = odd.lane[i];
   }
 }
-
-// The blocks of 64 bytes of a row (or one larger block), loaded as the format likes.
-template <class F>
-struct PlainLine {
-  const std::uint8_t* w;
-  static PlainLine open(const std::uint8_t* at) { return {at}; }
-  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
-    F::decode(w + block * F::kBlockBytes, scale, even, odd);
-  }
-};
-
-// A format: bytes of a block of 32 columns, bytes of one column (0: rows are whole blocks), and the values of a block.
-struct F32 {
-  using Line = PlainLine<F32>;
-  static constexpr int kBlockBytes = 128, kCellBits = 32, kLineBlocks = 1;
-  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
-    float values[32];
-    __builtin_memcpy(values, w, sizeof values);
-    split(values, even, odd);
-  }
-};
-
-struct Bf16 {
-  using Line = PlainLine<Bf16>;
-  static constexpr int kBlockBytes = 64, kCellBits = 16, kLineBlocks = 1;
-  static constexpr int kScaleBytes = 0, kScaleBlocks = 0, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
-    std::uint16_t words[32];
-    __builtin_memcpy(words, w, sizeof words);
-    even = each([&](int i) { return float_of(static_cast<std::uint32_t>(words[2 * i]) << 16); });
-    odd = each([&](int i) { return float_of(static_cast<std::uint32_t>(words[2 * i + 1]) << 16); });
-  }
-};
-
-struct Mxfp4 {
-  using Line = PlainLine<Mxfp4>;
-  static constexpr int kBlockBytes = 16, kCellBits = 0, kLineBlocks = 4;
-  static constexpr int kScaleBytes = 1, kScaleBlocks = 1, kScaleRows = 1;
-  static constexpr bool kPairs = false;
-  static constexpr int streams(int) { return 1; }  // rows walked at once by t vectors
-  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    const float* const table = kMxfp4Tables.value[*scale];
-    even = each([=](int i) { return table[w[i] & 15]; });
-    odd = each([=](int i) { return table[w[i] >> 4]; });
-  }
-};
-
-#include "compute/kernels/portable_formats.inl"
 
 }  // namespace
 }  // namespace sluice::scalar

@@ -113,35 +113,72 @@ struct Streams {
   }
 };
 
-// The scales of those rows.
-template <class F, int R, bool shared = F::kScaleRows != 1>
+// The scales of those rows, and what a Line takes for block b of it.
+template <class F, int R, bool shared = F::kScaleRows != 1, bool prepared = F::kPrepares>
 struct ScaleStreams : Streams<R> {
   ScaleStreams(const MatmulPart& part, int first, int rows_apart)
       : Streams<R>(part.scales, part.scale_stride, first, rows_apart) {}
+  const std::uint8_t* of_line(int r, int b) const { return this->at(r) + scale_bytes<F>(b); }
 };
 template <class F, int R>
-struct ScaleStreams<F, R, true> {
-  const std::uint8_t* rows[R];  // no longer equidistant
+struct ScaleStreams<F, R, false, true> : ScaleStreams<F, R, false, false> {
+  float ready[R];
+
+  ScaleStreams(const MatmulPart& part, int first, int rows_apart)
+      : ScaleStreams<F, R, false, false>(part, first, rows_apart) {
+    for (int r = 0; r < R; ++r) ready[r] = F::prepare(this->at(r));
+  }
+  const std::uint8_t* of_line(int r, int) const { return reinterpret_cast<const std::uint8_t*>(&ready[r]); }
+};
+template <class F, int R>
+struct ScaleStreams<F, R, true, false> {
+  const std::uint8_t* rows[R];  // not equidistant
   std::int64_t offset = 0;
 
   ScaleStreams(const MatmulPart& part, int first, int rows_apart) {
     for (int r = 0; r < R; ++r) rows[r] = scales_of<F>(part, first + r * rows_apart);
   }
   const std::uint8_t* at(int r) const { return rows[r] + offset; }
+  const std::uint8_t* of_line(int r, int b) const { return at(r) + scale_bytes<F>(b); }
   void advance(int bytes) { offset += bytes; }
 };
 
-// Adds one block of each group of rows, as decode(group, even, odd) gives them, times T vectors at x.
-template <class Group, int G, int T, class Decode>
-inline void add_block(const float* x, typename Group::Lanes (&sum)[G][T], Decode decode) {
+// Adds one block of a group of rows, as decode(even, odd) gives it, times T vectors at x.
+template <class Group, int T, class Decode>
+inline void add_block(const float* x, typename Group::Lanes (&sum)[T], Decode decode) {
+  typename Group::Lanes even, odd;
+  decode(even, odd);
   SLUICE_UNROLL
-  for (int g = 0; g < G; ++g) {
-    typename Group::Lanes even, odd;
-    decode(g, even, odd);
+  for (int t = 0; t < T; ++t) sum[t] = Group::fma(even, Group::vector(x + t * kBlockCols), sum[t]);
+  SLUICE_UNROLL
+  for (int t = 0; t < T; ++t) sum[t] = Group::fma(odd, Group::vector(x + t * kBlockCols + 16), sum[t]);
+}
+
+// Adds one line of each row.
+template <class F, class Group, int G, int T, class Weights, class Scales>
+inline void add_line(const Weights& w, const Scales& scales, const float* x, typename Group::Lanes (&sum)[G][T]) {
+  constexpr int kTogether = Group::kRows, kBlocks = F::kLineBlocks;
+  typename Group::Line line[G];
+  const auto open = [&](int g) { line[g] = Group::open(w.at(g * kTogether), w.at(g * kTogether + kTogether - 1)); };
+  const auto decode = [&](int g, int b, auto& even, auto& odd) {
+    Group::decode(line[g], b, scales.of_line(g * kTogether, b), scales.of_line(g * kTogether + kTogether - 1, b), even,
+                  odd);
+  };
+  if constexpr (F::kLineByLine) {
     SLUICE_UNROLL
-    for (int t = 0; t < T; ++t) sum[g][t] = Group::fma(even, Group::vector(x + t * kBlockCols), sum[g][t]);
+    for (int g = 0; g < G; ++g) {
+      open(g);
+      SLUICE_UNROLL
+      for (int b = 0; b < kBlocks; ++b)
+        add_block<Group>(x + b * T * kBlockCols, sum[g], [&](auto& even, auto& odd) { decode(g, b, even, odd); });
+    }
+  } else {
     SLUICE_UNROLL
-    for (int t = 0; t < T; ++t) sum[g][t] = Group::fma(odd, Group::vector(x + t * kBlockCols + 16), sum[g][t]);
+    for (int g = 0; g < G; ++g) open(g);
+    SLUICE_UNROLL
+    for (int b = 0; b < kBlocks; ++b) SLUICE_UNROLL
+    for (int g = 0; g < G; ++g)
+      add_block<Group>(x + b * T * kBlockCols, sum[g], [&](auto& even, auto& odd) { decode(g, b, even, odd); });
   }
 }
 
@@ -160,24 +197,18 @@ inline void few_rows(const MatmulPart& part, int first, int apart) {
   const int full = F::kCellBits != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
   int block = 0;
   for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
-    typename Group::Line line[kGroups];
-    SLUICE_UNROLL
-    for (int g = 0; g < kGroups; ++g) line[g] = Group::open(w.at(g * kTogether), w.at(g * kTogether + kTogether - 1));
     SLUICE_UNROLL
     for (int r = 0; r < R; ++r)
       for (int bytes = 0; bytes < kBlocks * F::kBlockBytes; bytes += 64) prefetch(w.at(r) + kPrefetchBytes + bytes);
-    SLUICE_UNROLL
-    for (int b = 0; b < kBlocks; ++b)
-      add_block<Group>(x + b * T * kBlockCols, sum, [&](int g, auto& even, auto& odd) {
-        Group::decode(line[g], b, scales.at(g * kTogether) + scale_bytes<F>(b),
-                      scales.at(g * kTogether + kTogether - 1) + scale_bytes<F>(b), even, odd);
-      });
+    add_line<F, Group>(w, scales, x, sum);
     w.advance(kBlocks * F::kBlockBytes);
     if (scale_bytes<F>(kBlocks) > 0) scales.advance(scale_bytes<F>(kBlocks));
   }
   // What is left of a row: less than a line.
   for (int b = 0; block < blocks_of(part.cols); ++block, ++b, x += T * kBlockCols, w.advance(F::kBlockBytes))
-    add_block<Group>(x, sum, [&](int g, auto& even, auto& odd) {
+    SLUICE_UNROLL
+  for (int g = 0; g < kGroups; ++g)
+    add_block<Group>(x, sum[g], [&](auto& even, auto& odd) {
       f32x16 evens[kTogether], odds[kTogether];
       for (int i = 0; i < kTogether; ++i)
         decode_block<F>(w.at(g * kTogether + i), scales.at(g * kTogether + i) + scale_bytes<F>(b),
@@ -302,8 +333,22 @@ void pass(const MatmulPart& all, int row, int rows) {
   few<F, T, F::streams(T)>(part, 0);
 }
 
+// Whether the fast spelling of the format holds for all scales of the part.
+template <class F>
+bool all_safe(const MatmulPart& part) {
+  const int scales = scale_bytes<F>(blocks_of(part.cols) - 1) / F::kScaleBytes + 1;
+  const std::int64_t first = part.scale_phase / F::kScaleRows;
+  const std::int64_t rows = (part.scale_phase + part.outs - 1) / F::kScaleRows + 1 - first;
+  for (std::int64_t row = first; row < first + rows; ++row)
+    for (int scale = 0; scale < scales; ++scale)
+      if (!F::safe(part.scales + row * part.scale_stride + scale * F::kScaleBytes)) return false;
+  return true;
+}
+
 template <class F>
 void matmul(const MatmulPart& part) {
+  if constexpr (F::kScaleBytes > 0 && !__is_same(F, typename F::Careful))
+    if (!all_safe<F>(part)) return matmul<typename F::Careful>(part);
   if constexpr (kTiles)
     if (in_tiles(part.x_rows)) return many<F>(part);
   for (int row = 0; row < part.x_rows; row += kPassRows)

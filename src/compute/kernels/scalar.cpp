@@ -1,6 +1,6 @@
 // The kernels without vector instructions: what every machine can run.
 #define SLUICE_ISA scalar
 #define SLUICE_TABLE kScalarKernels
-#include "compute/kernels/lanes_scalar.h"
+#include "compute/kernels/formats_scalar.h"
 
 #include "compute/kernels/bodies.inl"

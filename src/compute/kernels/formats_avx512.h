@@ -1,0 +1,267 @@
+// How stored weights become lanes in AVX-512, and better with the byte permutations of VBMI. See formats_portable.inl.
+//
+// A lane takes neighbouring columns in turn, so a block decodes into its even and its odd columns.
+// Source of the intrinsics: Intel Intrinsics Guide.
+#pragma once
+
+#include "compute/kernels/lanes_avx512.h"
+// Uses the lanes.
+#include "compute/kernels/formats_portable.inl"
+
+namespace sluice::SLUICE_ISA {
+namespace {
+
+// Rows walked at once: many, because a core waits for memory, as registers allow.
+constexpr int streams_of_plain(int t) { return t == 1 ? 12 : t == 2 ? 8 : 4; }
+constexpr int streams_of_packed(int t) { return t <= 2 ? 8 : 4; }
+
+struct F32 : F32Cells {
+  using Careful = F32;
+  using Line = PlainLine<F32>;
+  static constexpr int streams(int t) { return streams_of_plain(t); }
+  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
+    split(reinterpret_cast<const float*>(w), even, odd);
+  }
+};
+
+struct Bf16 : Bf16Cells {
+  using Careful = Bf16;
+  using Line = PlainLine<Bf16>;
+  static constexpr int streams(int t) { return streams_of_plain(t); }
+  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
+    const __m512i pairs = _mm512_loadu_si512(w);
+    even = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
+    odd = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(-0x10000)));
+  }
+};
+
+struct F16 : F16Cells {
+  using Careful = F16;
+  using Line = PlainLine<F16>;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
+    const __m512 low = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+    const __m512 high = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32)));
+    split_registers(low, high, even, odd);
+  }
+};
+
+// Sixteen values looked up by the nibbles of a line: F::table(scale).
+template <class F>
+struct NibbleLine {
+  // Four blocks, transposed so that byte b of lane j is byte j of block b: cheaper than widening each block's bytes.
+  __m512i codes;
+  static NibbleLine open(const std::uint8_t* w) {
+#ifdef __AVX512VBMI__
+    const __m512i bytes =
+        _mm512_set_epi8(63, 47, 31, 15, 62, 46, 30, 14, 61, 45, 29, 13, 60, 44, 28, 12, 59, 43, 27, 11, 58, 42, 26, 10,
+                        57, 41, 25, 9, 56, 40, 24, 8, 55, 39, 23, 7, 54, 38, 22, 6, 53, 37, 21, 5, 52, 36, 20, 4, 51,
+                        35, 19, 3, 50, 34, 18, 2, 49, 33, 17, 1, 48, 32, 16, 0);
+    return {_mm512_permutexvar_epi8(bytes, _mm512_loadu_si512(w))};
+#else
+    const __m512i by_lane = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    const __m512i bytes = _mm512_broadcast_i32x4(_mm_set_epi8(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0));
+    return {_mm512_shuffle_epi8(_mm512_permutexvar_epi32(by_lane, _mm512_loadu_si512(w)), bytes)};
+#endif
+  }
+  // The lookups heed four bits of a code.
+  static void look_up(__m512i codes, __m512 table, int shift, f32x16& even, f32x16& odd) {
+    even = _mm512_permutexvar_ps(shift == 0 ? codes : _mm512_srli_epi32(codes, static_cast<unsigned>(shift)), table);
+    odd = _mm512_permutexvar_ps(_mm512_srli_epi32(codes, static_cast<unsigned>(shift + 4)), table);
+  }
+  void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+    look_up(codes, F::table(scale), 8 * block, even, odd);
+  }
+  static void decode_one(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    look_up(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w))), F::table(scale), 0, even, odd);
+  }
+};
+
+struct Mxfp4 : Mxfp4Cells {
+  using Careful = Mxfp4;
+  using Line = NibbleLine<Mxfp4>;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static __m512 table(const std::uint8_t* scale) { return _mm512_load_ps(kMxfp4Tables.value[*scale]); }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    Line::decode_one(w, scale, even, odd);
+  }
+};
+
+template <int group_blocks>
+struct Int4 : Int4Cells<group_blocks> {
+  using Careful = Int4;
+  using Line = NibbleLine<Int4>;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static __m512 table(const std::uint8_t* scale) {  // one multiplication a group instead of one a weight
+    const __m512 numbers = _mm512_set_ps(7, 6, 5, 4, 3, 2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8);
+    return _mm512_mul_ps(numbers, _mm512_set1_ps(float_at(scale)));
+  }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    Line::decode_one(w, scale, even, odd);
+  }
+};
+
+// The sixteen words at w, each two numbers of 8 bits.
+inline __m512i pairs_at(const std::uint8_t* w) {
+  return _mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+}
+
+struct Int8 : Int8Cells {
+  using Careful = Portable<Int8Cells>;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    const __m512i pairs = pairs_at(w);
+    const __m512 times = _mm512_set1_ps(float_at(scale));
+    even = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(pairs, 24), 24)), times);
+    odd = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_srai_epi32(pairs, 8)), times);
+  }
+#ifdef __AVX512VBMI__
+  // One permutation puts a number on top of a lane: times 2^24, which is taken out of the scale if that is exact.
+  static constexpr bool kPrepares = true, kLineByLine = true;
+  static float prepare(const std::uint8_t* scale) { return float_at(scale) * 0x1p-24f; }
+  static bool safe(const std::uint8_t* scale) {
+    const std::uint32_t exponent = word_at(scale) >> 23 & 255;
+    return exponent > 24;  // infinities and NaN stay what they are
+  }
+  struct Line {
+    __m512i bytes;
+    static Line open(const std::uint8_t* w) { return {_mm512_loadu_si512(w)}; }
+    template <int first>  // column of the line that lane 0 gets; lane j gets 2 j more
+    static __m512 numbers(__m512i bytes, const std::uint8_t* prepared) {
+      const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+      const __m512i places =
+          _mm512_slli_epi32(_mm512_add_epi32(_mm512_slli_epi32(lanes, 1), _mm512_set1_epi32(first)), 24);
+      const __m512i tops = _mm512_maskz_permutexvar_epi8(0x8888888888888888u, places, bytes);
+      return _mm512_mul_ps(_mm512_cvtepi32_ps(tops), _mm512_set1_ps(float_at(prepared)));
+    }
+    void decode(int block, const std::uint8_t* prepared, f32x16& even, f32x16& odd) const {
+      even = block == 0 ? numbers<0>(bytes, prepared) : numbers<32>(bytes, prepared);
+      odd = block == 0 ? numbers<1>(bytes, prepared) : numbers<33>(bytes, prepared);
+    }
+  };
+#else
+  using Line = PlainLine<Int8>;
+#endif
+};
+
+#ifdef __AVX512VBMI__
+
+// E4M3 as the two bytes of a bf16, which is exact, each looked up among 128 without the sign.
+struct E4m3Planes {
+  __m512i low[2], high[2];  // codes 0 .. 63, 64 .. 127
+  static E4m3Planes at(const std::uint8_t* low, const std::uint8_t* high) {
+    return {{_mm512_load_si512(low), _mm512_load_si512(low + 64)},
+            {_mm512_load_si512(high), _mm512_load_si512(high + 64)}};
+  }
+};
+
+// Two blocks of codes under the same tables.
+struct E4m3Pair {
+  __m512i low, high;  // bytes of bf16
+  static E4m3Pair look_up(__m512i codes, const E4m3Planes& planes) {
+    const __m512i high = _mm512_permutex2var_epi8(planes.high[0], codes, planes.high[1]);
+    constexpr int kFirstOrBoth = 0xf8;  // a | (b & c)
+    return {_mm512_permutex2var_epi8(planes.low[0], codes, planes.low[1]),
+            _mm512_ternarylogic_epi32(high, codes, _mm512_set1_epi8(-128), kFirstOrBoth)};
+  }
+  template <int first>  // column that lane 0 gets; lane j gets 2 j more
+  __m512 numbers() const {
+    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i column = _mm512_add_epi32(_mm512_slli_epi32(lanes, 1), _mm512_set1_epi32(first));
+    const __m512i places = _mm512_or_si512(_mm512_slli_epi32(column, 16),
+                                           _mm512_slli_epi32(_mm512_or_si512(column, _mm512_set1_epi32(64)), 24));
+    return _mm512_castsi512_ps(_mm512_maskz_permutex2var_epi8(0xccccccccccccccccu, low, places, high));
+  }
+  void decode(int block, f32x16& even, f32x16& odd) const {
+    even = block % 2 == 0 ? numbers<0>() : numbers<32>();
+    odd = block % 2 == 0 ? numbers<1>() : numbers<33>();
+  }
+};
+
+inline __m512i one_block(const std::uint8_t* w) {
+  return _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
+}
+
+struct Fp8 : Fp8Cells {
+  using Careful = Fp8;
+  static constexpr bool kLineByLine = true;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static E4m3Planes planes() { return E4m3Planes::at(kE4m3Tables.bf16_low, kE4m3Tables.bf16_high); }
+  static void scaled(const E4m3Pair& pair, int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    const __m512 times = _mm512_set1_ps(float_at(scale));
+    pair.decode(block, even, odd);
+    even = _mm512_mul_ps(even, times);
+    odd = _mm512_mul_ps(odd, times);
+  }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    scaled(E4m3Pair::look_up(one_block(w), planes()), 0, scale, even, odd);
+  }
+  struct Line {
+    E4m3Pair pairs[2];
+    static Line open(const std::uint8_t* w) {
+      return {{E4m3Pair::look_up(_mm512_loadu_si512(w), planes()),
+               E4m3Pair::look_up(_mm512_loadu_si512(w + 64), planes())}};
+    }
+    void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+      scaled(pairs[block / 2], block, scale, even, odd);
+    }
+  };
+};
+
+// With E8M0 scales the products are exact in bf16, too, but for the three smallest: tables of them.
+struct Fp8E8m0 : Fp8E8m0Cells {
+  using Careful = Portable<Fp8E8m0Cells>;
+  static constexpr bool kLineByLine = true;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static bool safe(const std::uint8_t* scale) { return *scale >= kE4m3FirstScaled; }
+  static E4m3Planes planes(const std::uint8_t* scale) {
+    return E4m3Planes::at(kE4m3Tables.scaled_low[*scale], kE4m3Tables.scaled_high[*scale]);
+  }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    if (!safe(scale)) return Careful::decode(w, scale, even, odd);
+    E4m3Pair::look_up(one_block(w), planes(scale)).decode(0, even, odd);
+  }
+  struct Line {
+    __m512i codes[2];
+    static Line open(const std::uint8_t* w) { return {{_mm512_loadu_si512(w), _mm512_loadu_si512(w + 64)}}; }
+    void decode(int block, const std::uint8_t* scale, f32x16& even, f32x16& odd) const {
+      E4m3Pair::look_up(codes[block / 2], planes(scale)).decode(block, even, odd);
+    }
+  };
+};
+
+#else
+
+// E4M3 as f16 with another bias: 2^-8 times the number, NaN apart.
+template <class Cells>
+struct Fp8ByHalf : Cells {
+  using Careful = Portable<Cells>;
+  using Line = PlainLine<Fp8ByHalf>;
+  static constexpr int streams(int t) { return streams_of_packed(t); }
+  static bool safe(const std::uint8_t* scale) {
+    return magnitude_bits(Cells::scale_value(scale)) < (119u + 127u) << 23;
+  }
+  static std::uint32_t magnitude_bits(float value) {
+    std::uint32_t bits;
+    __builtin_memcpy(&bits, &value, 4);
+    return bits & 0x7fffffffu;
+  }
+  static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
+    const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)), nan = _mm256_set1_epi8(127);
+    if (!safe(scale) || _mm256_cmpeq_epi8_mask(_mm256_and_si256(codes, nan), nan) != 0)
+      return Careful::decode(w, scale, even, odd);
+    const __m256i kept = _mm256_set1_epi16(static_cast<short>(0xbf80));
+    const __m256i evens = _mm256_and_si256(_mm256_srai_epi16(_mm256_slli_epi16(codes, 8), 1), kept);
+    const __m256i odds = _mm256_and_si256(_mm256_srai_epi16(codes, 1), kept);
+    const __m512 times = _mm512_set1_ps(Cells::scale_value(scale) * 256);
+    even = _mm512_mul_ps(_mm512_cvtph_ps(evens), times);
+    odd = _mm512_mul_ps(_mm512_cvtph_ps(odds), times);
+  }
+};
+using Fp8 = Fp8ByHalf<Fp8Cells>;
+using Fp8E8m0 = Fp8ByHalf<Fp8E8m0Cells>;
+
+#endif
+
+}  // namespace
+}  // namespace sluice::SLUICE_ISA
