@@ -40,13 +40,13 @@ nlohmann::json to_json(const KernelBench& bench) {
 Result<> run(const Flags& flags) {
   const bool table = flags.json != "-";
   if (table)
-    std::printf("%-7s %-7s %5s %13s %9s %8s %9s %8s %10s\n", "format", "isa", "rows", "weight", "GB/s", "of read",
+    std::printf("%-8s %-10s %5s %13s %9s %8s %9s %8s %10s\n", "format", "isa", "rows", "weight", "GB/s", "of read",
                 "GFLOP/s", "of peak", "error");
   TRY_TAKE(const KernelBench bench, bench_kernels(flags.options, [&](const KernelBenchEntry& entry) {
              if (!table) return;
-             std::printf("%-7s %-7s %5d %13s %9.2f %8.2f %9.1f %8.2f %10.1e\n", entry.format.c_str(), entry.isa.c_str(),
-                         entry.rows, fmt::format("{} x {}", entry.outs, entry.cols).c_str(), entry.gb_per_s,
-                         entry.bandwidth_ratio, entry.gflop_per_s, entry.peak_ratio, entry.rel_error);
+             std::printf("%-8s %-10s %5d %13s %9.2f %8.2f %9.1f %8.2f %10.1e\n", entry.format.c_str(),
+                         entry.isa.c_str(), entry.rows, fmt::format("{} x {}", entry.outs, entry.cols).c_str(),
+                         entry.gb_per_s, entry.bandwidth_ratio, entry.gflop_per_s, entry.peak_ratio, entry.rel_error);
              std::fflush(stdout);
            }));
   if (table)
@@ -64,6 +64,8 @@ void add_bench_kernels(CLI::App& bench, Chosen& chosen) {
   CLI::App* const command = bench.add_subcommand(
       "kernels", "GB/s of weights, GFLOP/s, and their ratios to what this machine reads and multiplies at most");
   command->add_option("--threads", flags->options.threads, "Threads")->check(CLI::Range(1, 1024));
+  command->add_option("--format", flags->options.format, "Only this format, as `mxfp4`");
+  command->add_option("--isa", flags->options.isa, "Only this instruction set, as `avx2`");
   command->add_flag("--full", flags->options.full,
                     "Also 2, 8, 16 and 256 rows, and the scalar kernels for all of them");
   command->add_option("--json", flags->json, "Write the figures to a file, or - for standard output");

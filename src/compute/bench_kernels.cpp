@@ -23,9 +23,13 @@ struct BenchShape {
   FormatId format;
   int outs, cols;
 };
-// Kimi K3: an expert's gate, a projection of the trunk, and a size between for f32.
+// A projection of Kimi K3's trunk and an expert's gate, a shared expert of DeepSeek-V4, an expert of GLM-5.2, and sizes
+// between.
 constexpr BenchShape kShapes[] = {
-    {FormatId::bf16, 12288, 7168}, {FormatId::mxfp4, 3072, 3584}, {FormatId::f32, 4096, 7168}};
+    {FormatId::bf16, 12288, 7168}, {FormatId::mxfp4, 3072, 3584},   {FormatId::fp8_e8m0, 3072, 7168},
+    {FormatId::fp8, 2048, 6144},   {FormatId::int8, 2048, 6144},    {FormatId::int4g64, 2048, 6144},
+    {FormatId::int4, 2048, 6144},  {FormatId::int4g32, 2048, 6144}, {FormatId::int4g128, 2048, 6144},
+    {FormatId::f16, 4096, 7168},   {FormatId::f32, 4096, 7168}};
 
 double processor_seconds() {
   timespec now{};
@@ -57,9 +61,10 @@ class Bench {
       : pool_(options.threads),
         best_(best_kernels()),
         weights_(options.weight_bytes),
-        scales_(options.weight_bytes / 16) {}
+        small_scales_(options.weight_bytes / 16),
+        wide_scales_(options.weight_bytes / 4) {}
 
-  bool has_memory() const { return weights_.size() > 0 && scales_.size() > 0; }
+  bool has_memory() const { return weights_.size() > 0 && small_scales_.size() > 0 && wide_scales_.size() > 0; }
   void fill();
   void choose_streams();
   KernelBenchEntry measure(const KernelTable& kernels, const BenchShape& shape, int rows);
@@ -75,8 +80,8 @@ class Bench {
 
   ThreadPool pool_;
   const KernelTable& best_;
-  PageArena weights_, scales_;
-  int streams_ = 16;  // of the read yardstick
+  PageArena weights_, small_scales_, wide_scales_;  // E8M0, at most 1/16 of the weights; fp32, at most 1/4
+  int streams_ = 16;                                // of the read yardstick
   std::vector<double> reads_, fmas_;
   float sink_ = 0;
 };
@@ -89,20 +94,24 @@ void Bench::fill() {
     for (int task = first; task < last; ++task) {
       Random random{static_cast<std::uint64_t>(task)};
       const std::uint64_t begin = static_cast<std::uint64_t>(task) * per_task;
-      // As bf16 (and so as the upper halves of f32): either sign, 2^-8 to 2^-1, any mantissa.
+      // As bf16 (and so as the upper halves of f32): either sign, 2^-8 to 2^-1, nearly any mantissa. As E4M3: no NaN.
       for (std::uint64_t i = begin; i < begin + per_task; ++i)
-        at[i] = (random() & 0x83ff83ff83ff83ffu) | 0x3c003c003c003c00u;
+        at[i] = (random() & 0x83f783f783f783f7u) | 0x3c003c003c003c00u;
     }
   });
   Random random;
-  for (std::uint64_t i = 0; i < scales_.size(); ++i) scales_.data()[i] = static_cast<std::byte>(118 + random() % 8);
+  for (std::byte& scale : small_scales_.slice(0, small_scales_.size()))
+    scale = static_cast<std::byte>(118 + random() % 8);
+  for (std::uint64_t at = 0; at < wide_scales_.size(); at += 4)
+    store_f32(wide_scales_.data() + at, 0x1p-10f + static_cast<float>(random() >> 40) * 0x1p-33f);
 }
 
 WeightView Bench::weight(const BenchShape& shape, std::uint64_t index) const {
   const Format& as = format(shape.format);
   const Shape size = {shape.outs, shape.cols};
+  const PageArena& scales = as.scales == ScaleKind::f32 ? wide_scales_ : small_scales_;
   return {shape.format, size, weights_.data() + index * as.weight_bytes(size),
-          as.scale_bytes(size) > 0 ? scales_.data() + index * as.scale_bytes(size) : nullptr};
+          as.scales != ScaleKind::none ? scales.data() + index * as.scale_bytes(size) : nullptr};
 }
 
 // Processor time of a thread: see the header.
@@ -236,16 +245,18 @@ Result<KernelBench> bench_kernels(const KernelBenchOptions& options,
                                   FunctionRef<void(const KernelBenchEntry&)> measured) {
   Bench bench(options);
   if (!bench.has_memory())
-    return fail(ErrorKind::refused, "bench kernels: no memory for its weights", "It needs about 0.8 GiB.");
+    return fail(ErrorKind::refused, "bench kernels: no memory for its weights", "It needs about 1 GiB.");
   bench.fill();
   bench.choose_streams();
   const std::vector<int> row_counts =
       options.full ? std::vector<int>{1, 2, 4, 8, 16, 64, 256} : std::vector<int>{1, 4, 64};
   KernelBench result;
   result.threads = options.threads;
+  const auto wanted = [](const std::string& only, std::string_view name) { return only.empty() || only == name; };
   for (const BenchShape& shape : kShapes)
     for (const KernelTable* kernels : supported_kernels())
       for (int rows : row_counts) {
+        if (!wanted(options.format, format(shape.format).name) || !wanted(options.isa, kernels->name)) continue;
         if (kernels == &kScalarKernels && rows > 1 && !options.full) continue;
         if (options.cancel != nullptr && options.cancel->requested())
           return fail(ErrorKind::cancelled, "bench kernels: interrupted");

@@ -19,6 +19,7 @@ namespace sluice {
 
 struct KernelBenchOptions {
   int threads = 1;
+  std::string format, isa;                    // only these; empty: all
   bool full = false;                          // more row counts, and the scalar set for all of them
   std::uint64_t weight_bytes = 768ull << 20;  // of memory for weights
   const CancelFlag* cancel = nullptr;

@@ -15,6 +15,10 @@
 #define SLUICE_UNROLL _Pragma("GCC unroll 32")
 #endif
 
+// Functions and lambdas that must not be calls, or what they refer to lives in memory.
+#define SLUICE_INLINE inline __attribute__((always_inline))
+#define SLUICE_INLINED __attribute__((always_inline))
+
 // The compiler forgets what it knows about a variable.
 #define SLUICE_OPAQUE(variable) asm("" : "+r"(variable))
 

@@ -94,7 +94,8 @@ inline Piece piece_load(const float* p) { return _mm256_load_ps(p); }
 inline void piece_store(float* p, Piece v) { _mm256_store_ps(p, v); }
 inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm256_fmadd_ps(a, b, c); }
 
-// Into the second-level cache: the first has no room for all streams.
+// How far ahead of each stream. Into the second-level cache: the first has no room for all streams.
+constexpr int kPrefetchBytes = 2048;
 inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
 
 inline __m256 in_order(__m256 mixed) {  // 64-bit quarters 0, 2, 1, 3

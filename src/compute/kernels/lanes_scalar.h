@@ -143,6 +143,8 @@ inline Piece piece_load(const float* p) { return load(p); }
 inline void piece_store(float* p, const Piece& v) { store(p, v); }
 inline Piece piece_fma(const Piece& a, const Piece& b, const Piece& c) { return fma(a, b, c); }
 
+// How far ahead of each stream of weights.
+constexpr int kPrefetchBytes = 2048;
 // Asks for the line at p, which need not be memory of ours.
 inline void prefetch(const void* p) { __builtin_prefetch(p); }
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kChunkBlocks = 16;  // of columns: panels of a chunk fit the first-level cache
 constexpr int kPanelOuts = 4;
-constexpr int kPrefetchBytes = 2048;
 
 // Rows that are decoded one by one.
 template <class F>
@@ -143,42 +142,51 @@ struct ScaleStreams<F, R, true, false> {
   void advance(int bytes) { offset += bytes; }
 };
 
-// Adds one block of a group of rows, as decode(even, odd) gives it, times T vectors at x.
-template <class Group, int T, class Decode>
-inline void add_block(const float* x, typename Group::Lanes (&sum)[T], Decode decode) {
-  typename Group::Lanes even, odd;
-  decode(even, odd);
-  SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) sum[t] = Group::fma(even, Group::vector(x + t * kBlockCols), sum[t]);
-  SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) sum[t] = Group::fma(odd, Group::vector(x + t * kBlockCols + 16), sum[t]);
+// body(Constant<0>), ..., body(Constant<n - 1>): a loop whose index is a constant from the start, so that arrays it
+// indexes become registers. (An unrolled loop is unrolled too late for that.)
+template <int value>
+struct Constant {
+  constexpr operator int() const { return value; }
+};
+template <int n, int i = 0, class Body>
+SLUICE_INLINE void unrolled(const Body& body) {
+  if constexpr (i < n) {
+    body(Constant<i>{});
+    unrolled<n, i + 1>(body);
+  }
+}
+
+// Adds one block of a group of rows, decoded, times T vectors at x.
+template <class Group, int T>
+SLUICE_INLINE void add_block(const typename Group::Lanes& even, const typename Group::Lanes& odd, const float* x,
+                             typename Group::Lanes (&sum)[T]) {
+  unrolled<T>([&](auto t) SLUICE_INLINED { sum[t] = Group::fma(even, Group::vector(x + t * kBlockCols), sum[t]); });
+  unrolled<T>([&](auto t) SLUICE_INLINED { sum[t] = Group::fma(odd, Group::vector(x + t * kBlockCols + 16), sum[t]); });
 }
 
 // Adds one line of each row.
 template <class F, class Group, int G, int T, class Weights, class Scales>
-inline void add_line(const Weights& w, const Scales& scales, const float* x, typename Group::Lanes (&sum)[G][T]) {
+SLUICE_INLINE void add_line(const Weights& w, const Scales& scales, const float* x,
+                            typename Group::Lanes (&sum)[G][T]) {
   constexpr int kTogether = Group::kRows, kBlocks = F::kLineBlocks;
-  typename Group::Line line[G];
-  const auto open = [&](int g) { line[g] = Group::open(w.at(g * kTogether), w.at(g * kTogether + kTogether - 1)); };
-  const auto decode = [&](int g, int b, auto& even, auto& odd) {
-    Group::decode(line[g], b, scales.of_line(g * kTogether, b), scales.of_line(g * kTogether + kTogether - 1, b), even,
+  const auto open = [&](auto g) SLUICE_INLINED {
+    return Group::open(w.at(g * kTogether), w.at(g * kTogether + kTogether - 1));
+  };
+  const auto add = [&](const auto& line, auto g, auto b) SLUICE_INLINED {
+    typename Group::Lanes even, odd;
+    Group::decode(line, b, scales.of_line(g * kTogether, b), scales.of_line(g * kTogether + kTogether - 1, b), even,
                   odd);
+    add_block<Group>(even, odd, x + b * T * kBlockCols, sum[g]);
   };
   if constexpr (F::kLineByLine) {
-    SLUICE_UNROLL
-    for (int g = 0; g < G; ++g) {
-      open(g);
-      SLUICE_UNROLL
-      for (int b = 0; b < kBlocks; ++b)
-        add_block<Group>(x + b * T * kBlockCols, sum[g], [&](auto& even, auto& odd) { decode(g, b, even, odd); });
-    }
+    unrolled<G>([&](auto g) SLUICE_INLINED {
+      const auto line = open(g);
+      unrolled<kBlocks>([&](auto b) SLUICE_INLINED { add(line, g, b); });
+    });
   } else {
-    SLUICE_UNROLL
-    for (int g = 0; g < G; ++g) open(g);
-    SLUICE_UNROLL
-    for (int b = 0; b < kBlocks; ++b) SLUICE_UNROLL
-    for (int g = 0; g < G; ++g)
-      add_block<Group>(x + b * T * kBlockCols, sum[g], [&](auto& even, auto& odd) { decode(g, b, even, odd); });
+    typename Group::Line lines[G];
+    unrolled<G>([&](auto g) SLUICE_INLINED { lines[g] = open(g); });
+    unrolled<kBlocks>([&](auto b) SLUICE_INLINED { unrolled<G>([&](auto g) SLUICE_INLINED { add(lines[g], g, b); }); });
   }
 }
 
@@ -191,38 +199,34 @@ inline void few_rows(const MatmulPart& part, int first, int apart) {
   ScaleStreams<F, R> scales(part, first, apart);
   const float* x = part.x;
   typename Group::Lanes sum[kGroups][T];
-  SLUICE_UNROLL
-  for (int g = 0; g < kGroups; ++g) SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) sum[g][t] = Group::zero();
+  unrolled<kGroups>([&](auto g)
+                        SLUICE_INLINED { unrolled<T>([&](auto t) SLUICE_INLINED { sum[g][t] = Group::zero(); }); });
   const int full = F::kCellBits != 0 ? part.cols / kBlockCols : blocks_of(part.cols);
   int block = 0;
   for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
-    SLUICE_UNROLL
-    for (int r = 0; r < R; ++r)
+    unrolled<R>([&](auto r) SLUICE_INLINED {
       for (int bytes = 0; bytes < kBlocks * F::kBlockBytes; bytes += 64) prefetch(w.at(r) + kPrefetchBytes + bytes);
+    });
     add_line<F, Group>(w, scales, x, sum);
     w.advance(kBlocks * F::kBlockBytes);
     if (scale_bytes<F>(kBlocks) > 0) scales.advance(scale_bytes<F>(kBlocks));
   }
   // What is left of a row: less than a line.
   for (int b = 0; block < blocks_of(part.cols); ++block, ++b, x += T * kBlockCols, w.advance(F::kBlockBytes))
-    SLUICE_UNROLL
-  for (int g = 0; g < kGroups; ++g)
-    add_block<Group>(x, sum[g], [&](auto& even, auto& odd) {
+    unrolled<kGroups>([&](auto g) SLUICE_INLINED {
       f32x16 evens[kTogether], odds[kTogether];
       for (int i = 0; i < kTogether; ++i)
         decode_block<F>(w.at(g * kTogether + i), scales.at(g * kTogether + i) + scale_bytes<F>(b),
                         part.cols - block * kBlockCols, evens[i], odds[i]);
-      even = Group::join(evens);
-      odd = Group::join(odds);
+      add_block<Group>(Group::join(evens), Group::join(odds), x, sum[g]);
     });
-  SLUICE_UNROLL
-  for (int g = 0; g < kGroups; ++g) SLUICE_UNROLL
-  for (int t = 0; t < T; ++t) {
-    float folded[kTogether];
-    Group::fold(sum[g][t], folded);
-    for (int i = 0; i < kTogether; ++i) part.y[t * part.y_stride + first + (g * kTogether + i) * apart] = folded[i];
-  }
+  unrolled<kGroups>([&](auto g) SLUICE_INLINED {
+    unrolled<T>([&](auto t) SLUICE_INLINED {
+      float folded[kTogether];
+      Group::fold(sum[g][t], folded);
+      for (int i = 0; i < kTogether; ++i) part.y[t * part.y_stride + first + (g * kTogether + i) * apart] = folded[i];
+    });
+  });
 }
 
 // All rows of the part from `row` on: R streams of neighbouring rows, then fewer. An odd length keeps streams whose
