@@ -15,6 +15,10 @@ PageArena::PageArena(std::uint64_t bytes) {
   void* const memory =
       ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
+  // Weights are read some 10 % faster from huge pages. Where the system has none it goes on with small ones. Small
+  // arenas must not become resident by two megabytes at a touch.
+  constexpr std::uint64_t kLarge = std::uint64_t{32} << 20;
+  if (rounded >= kLarge) ::madvise(memory, rounded, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(memory);
   size_ = rounded;
 }

@@ -14,7 +14,7 @@ float read_streams(const std::uint8_t* from, std::int64_t length) {
   for (std::int64_t at = 0; at < length; at += 64) SLUICE_UNROLL
   for (int stream = 0; stream < Streams; ++stream) {
     const std::uint8_t* const line = from + stream * length + at;
-    prefetch(line + 1024);
+    __builtin_prefetch(line + 1024, 0, 2);  // into the second-level cache: fastest of those tried
     largest[stream % 4] = max(load(reinterpret_cast<const float*>(line)), largest[stream % 4]);
   }
   return fold(max(max(largest[0], largest[1]), max(largest[2], largest[3])));
