@@ -28,8 +28,8 @@ struct ScatteredBlock {
   std::vector<ScatteredTensor> tensors;
 };
 
-// `count` blocks of one to four tensors (bf16, MXFP4 or FP8 with sound E8M0 scales) in two new files of `files`, between a few
-// hundred bytes and `largest_tensor` each.
+// `count` blocks of one to four tensors (bf16, MXFP4 or FP8 with sound E8M0 scales) in two new files of `files`,
+// between a few hundred bytes and `largest_tensor` each.
 std::vector<ScatteredBlock> scatter_blocks(MemoryFiles& files, int count, std::uint64_t largest_tensor,
                                            std::uint64_t seed);
 
