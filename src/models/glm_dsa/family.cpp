@@ -40,6 +40,10 @@ class Family final : public ModelConfig {
   }
   Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer,
                                                 const std::string& directory) const override {
+    if (config_.model_type != "glm_moe_dsa")
+      return fail(ErrorKind::unsupported,
+                  fmt::format("{}: the chat format of {} is not built in, only GLM's", directory, config_.model_type),
+                  "plain text and ids can be run");
     return glm_dsa::open_chat(tokenizer, directory);
   }
   Census census(ModelScope scope) const override { return glm_dsa::census(config_, scope); }
