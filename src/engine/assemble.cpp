@@ -1,6 +1,8 @@
 // Where the house is put together: checkpoint -> plan -> stores -> model. See engine.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compute/kernel_table.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
@@ -16,6 +18,14 @@ Result<const KernelTable*> choose_kernels(const std::string& isa) {
   for (const KernelTable* table : supported_kernels()) known += std::string(", ") + table->name;
   return fail(ErrorKind::bad_input, fmt::format("--isa {}: this machine does not have it", isa),
               "it can run: " + known);
+}
+
+// Ids from here on have no token. Without a tokenizer all are taken to have one.
+int ids_with_tokens(int vocab_size, const Tokenizer* tokenizer) {
+  if (tokenizer == nullptr) return vocab_size;
+  int ids = std::min(vocab_size, tokenizer->vocab_size());
+  while (ids > 1 && tokenizer->bytes(ids - 1).empty()) --ids;
+  return ids;
 }
 
 }  // namespace
@@ -46,6 +56,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
       config.open(engine->survey_.scope(), plan.prefill_chunk,
                   {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get()});
   engine->logits_.resize(static_cast<std::size_t>(config.vocab_size()));
+  engine->choosable_ = static_cast<std::size_t>(ids_with_tokens(config.vocab_size(), engine->tokenizer()));
   return engine;
 }
 

@@ -33,6 +33,9 @@ class Engine {
   // Feeds any number of tokens in chunks. Cancelled between chunks.
   Result<> feed(SequenceState& state, std::span<const int> tokens, const CancelFlag& cancel);
   std::span<const float> last_logits() const { return logits_; }
+  // The same without the rows of lm_head that no token belongs to: what may be chosen from. Releases round their
+  // vocabulary up, and nothing was learned for the rest.
+  std::span<const float> choosable_logits() const { return last_logits().first(choosable_); }
   // For callers that form their own batches: drafting, goldens.
   Model& model() { return *model_; }
 
@@ -64,6 +67,7 @@ class Engine {
   std::unique_ptr<RowTable> embedding_;
   std::unique_ptr<Model> model_;
   std::vector<float> logits_;
+  std::size_t choosable_ = 0;
   std::function<void(int, const Routes&)> routed_;
   std::function<void(int, Rows)> after_layer_;
 };

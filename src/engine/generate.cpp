@@ -49,7 +49,7 @@ Result<Generation> generate(Engine& engine, const Request& request, const Genera
   while (fed && static_cast<int>(made.ids.size()) < request.max_tokens) {
     hash.add(engine.last_logits());
     sink.logits(engine.last_logits());
-    const int id = sampler.choose(engine.last_logits(), static_cast<int>(sequence.size()));
+    const int id = sampler.choose(engine.choosable_logits(), static_cast<int>(sequence.size()));
     sampler.saw(id);
     sequence.push_back(id);
     made.ids.push_back(id);
