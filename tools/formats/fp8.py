@@ -1,7 +1,8 @@
-"""E4M3 with one scale per block of 128x128, as GLM-5.2 (glm_5_2.md 2.4) and DeepSeek-V4 (deepseek_v4.md 2.3) store matrices.
+"""E4M3 with one scale per block of 128x128: matrices of GLM-5.2 (glm_5_2.md 2.4) and DeepSeek-V4 (deepseek_v4.md 2.3).
 
-Shapes: a matrix [rows, K] is stored as bytes [rows, K] and scales [ceil(rows/128), ceil(K/128)], the last blocks cut short:
-W = e4m3(byte) * scale. A scale is a float32 (`weight_scale_inv`), or an E8M0 byte b that means 2^(b-127). The variant is "fn": no infinities, 0x7F and 0xFF are NaN, largest 448.
+Shapes: a matrix [rows, K] is stored as bytes [rows, K] and scales [ceil(rows/128), ceil(K/128)], the last blocks cut
+short: W = e4m3(byte) * scale. A scale is a float32 (`weight_scale_inv`), or an E8M0 byte b that means 2^(b-127). The
+variant is "fn": no infinities, 0x7F and 0xFF are NaN, largest 448.
 """
 
 import numpy as np

@@ -1,9 +1,9 @@
 """Writes safetensors shards as the releases have them (of Kimi K3 byte for byte: spec 2.1, 9.4).
 
 A tensor is `(dtype tag, array)`: the tag is the one of the file ("F32", "BF16", "F8_E4M3", "U8", …), the array holds
-the *stored* words (float32, uint16, uint8, …), so that nothing is converted here. Inside a shard tensors stand by dtype,
-in the order of STORAGE, and by name, bytewise, inside each dtype. The header is JSON without spaces, padded with spaces to a multiple
-of 8; there is no `__metadata__`.
+the *stored* words (float32, uint16, uint8, …), so that nothing is converted here. Inside a shard tensors stand by
+dtype, in the order of STORAGE, and by name, bytewise, inside each dtype. The header is JSON without spaces, padded with
+spaces to a multiple of 8; there is no `__metadata__`.
 """
 
 import json

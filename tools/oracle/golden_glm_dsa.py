@@ -255,8 +255,7 @@ def add_mtp(run, head, file):
 def observe(model, facts, state, trace):
     """What a mistake may move beside logits and router weights."""
     ids = facts["prompt_ids"] + facts["greedy_ids"]
-    layer, head_trace = facts["mtp_layer"], Trace()
-    logits, m, visible = model.mtp(state.f[:-1], ids[1:], state, head_trace)
+    logits, m, visible = model.mtp(state.f[:-1], ids[1:], state)
     last = (logits[-1:], m[-1:], None if visible is None else visible[-1:])
     _, rows = drafts(model, state, len(ids) - 2, last, DRAFTS)
     seen = {"mtp logits": logits, "draft logits": rows}
