@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "checkpoint/bind_report.h"
 #include "checkpoint/block_layout.h"
+#include "checkpoint/padding.h"
 #include "checkpoint/shard_index.h"
 #include "checkpoint/shard_names.h"
 #include "checkpoint/storage.h"
@@ -158,7 +159,8 @@ void Binder::look_at_the_rest(bool partial) {
   for (std::size_t number = 0; number < used_.size(); ++number) {
     if (used_[number]) continue;
     const TensorRecord& tensor = index_.tensor(number);
-    const bool ignored = std::any_of(census_.ignored.begin(), census_.ignored.end(),
+    const bool ignored = is_padding(tensor.name()) ||
+                         std::any_of(census_.ignored.begin(), census_.ignored.end(),
                                      [&](const std::string& prefix) { return tensor.name().starts_with(prefix); });
     if (ignored) {
       count(tensor, "ignored", type_name(tensor.dtype));

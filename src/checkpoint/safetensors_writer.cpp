@@ -31,20 +31,21 @@ std::string quoted(const std::string& name) {
   return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string header_of(const std::vector<StoredTensor>& tensors) {
+std::string header_of(const std::vector<StoredTensor>& tensors, std::uint64_t multiple) {
   std::string json = "{";
   std::uint64_t begin = 0;
   for (const StoredTensor& tensor : tensors) {
     if (json.size() > 1) json += ',';
     fmt::format_to(std::back_inserter(json), R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                   quoted(tensor.name), stored_type_name(tensor.type), fmt::join(tensor.shape, ","), begin,
+                   quoted(tensor.name), dtype_name(tensor.type), fmt::join(tensor.shape, ","), begin,
                    begin + tensor.bytes());
     begin += tensor.bytes();
   }
   json += '}';
-  json.resize((json.size() + 7) / 8 * 8, ' ');
-  const std::uint64_t length = json.size();
+  std::uint64_t length = json.size();
   std::string head(sizeof length, '\0');
+  json.resize((head.size() + length + multiple - 1) / multiple * multiple - head.size(), ' ');
+  length = json.size();
   std::memcpy(head.data(), &length, sizeof length);
   return head + json;
 }
@@ -112,32 +113,14 @@ class PieceWriters {
 
 }  // namespace
 
-std::string_view stored_type_name(StoredType type) {
-  switch (type) {
-    case StoredType::f32:
-      return "F32";
-    case StoredType::bf16:
-      return "BF16";
-    case StoredType::u8:
-      return "U8";
-  }
-  return "?";
-}
-
-std::uint64_t stored_type_bytes(StoredType type) {
-  return type == StoredType::f32 ? 4 : type == StoredType::bf16 ? 2 : 1;
-}
-
 std::uint64_t StoredTensor::bytes() const {
-  std::uint64_t total = stored_type_bytes(type);
-  for (const std::uint64_t extent : shape) total *= extent;
-  return total;
+  std::uint64_t bits = dtype_bits(type);
+  for (const std::uint64_t extent : shape) bits *= extent;
+  return bits / 8;
 }
 
-Result<SafetensorsLayout> lay_out_safetensors(std::vector<StoredTensor> tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
-    return std::tie(a.type, a.name) < std::tie(b.type, b.name);
-  });
+Result<SafetensorsLayout> lay_out_in_order(std::vector<StoredTensor> tensors, std::uint64_t head_multiple) {
+  SLUICE_CHECK(head_multiple >= 8 && head_multiple % 8 == 0);
   std::vector<std::string_view> names;
   for (const StoredTensor& tensor : tensors) names.push_back(tensor.name);
   std::sort(names.begin(), names.end());
@@ -146,10 +129,18 @@ Result<SafetensorsLayout> lay_out_safetensors(std::vector<StoredTensor> tensors)
 
   SafetensorsLayout layout;
   layout.tensors = std::move(tensors);
-  layout.head = header_of(layout.tensors);
+  layout.head = header_of(layout.tensors, head_multiple);
   layout.begins.push_back(layout.head.size());
   for (const StoredTensor& tensor : layout.tensors) layout.begins.push_back(layout.begins.back() + tensor.bytes());
   return layout;
+}
+
+Result<SafetensorsLayout> lay_out_safetensors(std::vector<StoredTensor> tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    const unsigned bits_of_a = dtype_bits(a.type), bits_of_b = dtype_bits(b.type);
+    return std::tie(bits_of_b, a.type, a.name) < std::tie(bits_of_a, b.type, b.name);
+  });
+  return lay_out_in_order(std::move(tensors), 8);
 }
 
 Result<> write_safetensors(const std::string& path, const SafetensorsLayout& layout, FillTensor fill,

@@ -1,7 +1,7 @@
-// Writes safetensors files the way the released ones are laid out.
+// Writes safetensors files: the way the released ones are laid out, or in an order of the caller's.
 //
-// Order inside a file: by type (F32, BF16, U8), then by name bytewise; the JSON header is padded with spaces to a
-// multiple of 8 and has no __metadata__. Source: docs/specs of Kimi K3, section 2.1.
+// Order inside a released file: by type (wide ones first: F32, BF16, U8), then by name bytewise; the JSON header is
+// padded with spaces to a multiple of 8 and has no __metadata__. Source: docs/specs of Kimi K3, section 2.1.
 // Tensor bytes are asked for in pieces as they are needed, so a tensor never has to fit in memory.
 #pragma once
 
@@ -13,13 +13,14 @@
 
 #include "base/function_ref.h"
 #include "base/result.h"
+#include "checkpoint/dtype.h"
 #include "io/output_file.h"
 
 namespace sluice {
 
-enum class StoredType : std::uint8_t { f32, bf16, u8 };  // in file order
-std::string_view stored_type_name(StoredType type);      // "F32", "BF16", "U8"
-std::uint64_t stored_type_bytes(StoredType type);        // of one element
+using StoredType = Dtype;
+inline std::string_view stored_type_name(StoredType type) { return dtype_name(type); }
+inline std::uint64_t stored_type_bytes(StoredType type) { return dtype_bits(type) / 8; }  // of one element
 
 struct StoredTensor {
   std::string name;
@@ -39,8 +40,10 @@ struct SafetensorsLayout {
   std::uint64_t payload_bytes() const { return begins.back() - head.size(); }
 };
 
-// Fails if a name occurs twice.
+// As in a released file. Fails if a name occurs twice.
 Result<SafetensorsLayout> lay_out_safetensors(std::vector<StoredTensor> tensors);
+// In the order given, the first tensor at a multiple of head_multiple. Fails if a name occurs twice.
+Result<SafetensorsLayout> lay_out_in_order(std::vector<StoredTensor> tensors, std::uint64_t head_multiple);
 
 // Stores the bytes [offset, offset + piece.size()) of layout.tensors[tensor] into `piece`. A piece never cuts an
 // element in two. With one thread the pieces of a file come in rising order.

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/check.h"
 #include "formats/format.h"
 
 namespace sluice {
@@ -167,6 +170,28 @@ tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, c
   const int scale_rows = (rows + stored.scale_rows - 1) / stored.scale_rows;
   if (auto fits = check_part(index, *form.scales, stacked, scale_rows, stored.scale_row_bytes(cols)); !fits)
     return Problem(fits.error());
+  return form;
+}
+
+WrittenForm written_form(FormatId id, const std::string& name, Shape shape) {
+  // Not the spellings that put ".scale" in place of ".weight": int8 would then be told apart by the type of a tensor
+  // that a reader has to look for first.
+  const auto* const convention = std::find_if(std::begin(kConventions), std::end(kConventions), [&](const auto& each) {
+    return each.format == id && !each.scales_suffix.starts_with('.');
+  });
+  SLUICE_CHECK(convention != std::end(kConventions));
+  const Format& stored = format(id);
+  const auto dims = [](int rows, std::uint64_t row_bytes, Dtype type) {
+    return std::vector<std::uint64_t>{static_cast<std::uint64_t>(rows), row_bytes * 8 / dtype_bits(type)};
+  };
+  WrittenForm form{{name + std::string(convention->weights_suffix), convention->weights_dtype,
+                    dims(shape.rows, stored.row_weight_bytes(shape.cols), convention->weights_dtype)},
+                   {}};
+  if (stored.scales == ScaleKind::none) return form;
+  const int rows = (shape.rows + stored.scale_rows - 1) / stored.scale_rows;
+  form.scales = {name + std::string(convention->scales_suffix), convention->scales_dtype,
+                 dims(rows, stored.scale_row_bytes(shape.cols), convention->scales_dtype)};
+  if (form.scales->shape[1] == 1 && stored.scale_rows == 1) form.scales->shape.pop_back();  // [rows]: one each
   return form;
 }
 

@@ -4,9 +4,11 @@
 // the names and types that are there, never off a quantization config. A new convention is one line of the table.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "checkpoint/block.h"
+#include "checkpoint/safetensors_writer.h"
 #include "checkpoint/tensor_index.h"
 
 namespace sluice {
@@ -28,5 +30,12 @@ struct StorageProblem {
 bool is_mxfp4_scale(const TensorIndex& index, const TensorRecord& tensor);
 
 tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, const TensorSpec& spec);
+
+// How sluice writes a matrix: names, types and shapes of its tensors. find_stored reads it back as what it was.
+struct WrittenForm {
+  StoredTensor weights;
+  std::optional<StoredTensor> scales;  // none where the format has none
+};
+WrittenForm written_form(FormatId format, const std::string& name, Shape shape);
 
 }  // namespace sluice
