@@ -1,0 +1,244 @@
+// See conversion_plan.h.
+#include "checkpoint/conversion_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+#include "checkpoint/band_converter.h"
+#include "checkpoint/padding.h"
+#include "formats/format.h"
+#include "io/extent.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr FormatId kWritable[] = {FormatId::f32,     FormatId::bf16,     FormatId::fp8,
+                                  FormatId::int8,    FormatId::int4,     FormatId::int4g32,
+                                  FormatId::int4g64, FormatId::int4g128, FormatId::mxfp4};
+
+FormatId usual_format(TensorKind kind) { return kind == TensorKind::experts ? FormatId::int4g64 : FormatId::int8; }
+
+std::uint64_t bytes_as(FormatId id, Shape shape) {
+  return format(id).weight_bytes(shape) + format(id).scale_bytes(shape);
+}
+
+// Padding before a block of `bytes` that would begin at `offset`: only experts, and only where it is little.
+std::uint64_t padding_before(const TensorBlock& block, std::uint64_t offset, std::uint64_t bytes) {
+  const bool is_expert = block.front().kind == TensorKind::experts;
+  return is_expert && bytes >= 16 * kDiskPage ? page_ceil(offset) - offset : 0;
+}
+
+}  // namespace
+
+std::string writable_formats() {
+  std::string names;
+  for (const FormatId id : kWritable) names += (names.empty() ? "" : ", ") + std::string(format(id).name);
+  return names;
+}
+
+Result<Target> parse_target(std::string_view text, std::string_view flag) {
+  if (text == "usual") return Target{};
+  if (text == "keep") return Target{Target::Choice::keep, FormatId::f32};
+  for (const FormatId id : kWritable)
+    if (format(id).name == text) return Target{Target::Choice::format, id};
+  return fail(ErrorKind::usage, fmt::format("{}: '{}' is not a format that is written", flag, text),
+              fmt::format("say usual, keep, {}", writable_formats()));
+}
+
+FormatId ConversionPlan::becomes(const ModelTensor& tensor) const {
+  if (tensor.kind == TensorKind::kept) return tensor.format;
+  const Target& target = options_.targets[static_cast<std::size_t>(tensor.kind)];
+  if (target.choice == Target::Choice::keep) return tensor.format;
+  if (target.choice == Target::Choice::format) return target.format;
+  const FormatId usual = usual_format(tensor.kind);
+  return bytes_as(usual, tensor.shape) < bytes_as(tensor.format, tensor.shape) ? usual : tensor.format;
+}
+
+// As the files spell it where a tensor stays: [n, 1, 4] stays [n, 1, 4].
+WrittenForm ConversionPlan::form_of(const ModelTensor& tensor) const {
+  const FormatId to = becomes(tensor);
+  WrittenForm form = written_form(to, tensor.name, tensor.shape);
+  if (to != tensor.format) return form;
+  const auto spell = [&](StoredTensor& stored) {
+    const TensorRecord* const record = index_->find(stored.name);
+    if (record == nullptr || record->bytes != stored.bytes() || record->dtype != stored.type) return;
+    const std::span<const std::uint32_t> shape = index_->shape(*record);
+    stored.shape.assign(shape.begin(), shape.end());
+  };
+  spell(form.weights);
+  if (form.scales) spell(*form.scales);
+  return form;
+}
+
+// Puts a unit of `bytes` behind those before it, in a new shard if the last one is full.
+void ConversionPlan::take_unit(std::uint64_t bytes) {
+  if (begins_.size() == 1 || (filled_ > 0 && filled_ + bytes > options_.shard_bytes)) {
+    begins_.push_back(begins_.back());
+    filled_ = 0;
+  }
+  ++begins_.back();
+  filled_ += bytes;
+}
+
+// Which tensors of the files were asked for, told by the place of their bytes: experts may be rows of a larger tensor.
+class ConversionPlan::UsedRecords {
+ public:
+  explicit UsedRecords(const TensorIndex& index) : index_(index), used_(index.count()) {
+    for (int file = 0; file < static_cast<int>(index.files().size()); ++file) {
+      std::vector<const TensorRecord*>& sorted = sorted_.emplace_back();
+      for (const TensorRecord& tensor : index.tensors_of(file))
+        if (tensor.bytes > 0) sorted.push_back(&tensor);
+      std::ranges::sort(sorted, {}, &TensorRecord::offset);
+    }
+  }
+
+  void mark(const FileRun& run) {
+    if (run.bytes == 0) return;
+    const std::vector<const TensorRecord*>& sorted = sorted_[static_cast<std::size_t>(run.file)];
+    const auto after = std::ranges::upper_bound(sorted, run.offset, {}, &TensorRecord::offset);
+    SLUICE_CHECK(after != sorted.begin());
+    used_[index_.number(**(after - 1))] = true;
+  }
+  bool used(std::size_t number) const { return used_[number]; }
+
+ private:
+  const TensorIndex& index_;
+  std::vector<std::vector<const TensorRecord*>> sorted_;  // by file: where its tensors lie
+  std::vector<bool> used_;                                // by tensor number
+};
+
+Result<> ConversionPlan::take_tensor(const ModelTensor& tensor) {
+  const FormatId to = becomes(tensor);
+  const Format& stored = format(to);
+  const std::string hint = fmt::format("choose another format for --{}", kind_name(tensor.kind));
+  if (tensor.shape.cols % stored.block_cols != 0)
+    return fail(ErrorKind::bad_input,
+                fmt::format("{} has {} columns, and {} needs a multiple of {}", tensor.name, tensor.shape.cols,
+                            stored.name, stored.block_cols),
+                hint);
+  if (to == tensor.format && tensor.scale_phase != 0)
+    return fail(ErrorKind::unsupported,
+                fmt::format("{} shares {} scales with its neighbour in one tensor and cannot stay so", tensor.name,
+                            stored.name),
+                hint);
+  KindTotals& totals = totals_[static_cast<std::size_t>(tensor.kind)];
+  ++totals.tensors;
+  totals.bytes_before += tensor.weights.bytes + tensor.scales.bytes;
+  totals.bytes_after += bytes_as(to, tensor.shape);
+  totals.before.insert(tensor.format);
+  totals.after.insert(to);
+  band_bytes_ = std::max(band_bytes_, BandConverter::bytes_held(tensor.format, to, tensor.shape));
+  return {};
+}
+
+Result<> ConversionPlan::take_block(std::size_t number, UsedRecords& used) {
+  std::uint64_t bytes = 0;
+  for (const ModelTensor& tensor : tensors_->block(number)) {
+    TRY(take_tensor(tensor));
+    used.mark(tensor.weights);
+    used.mark(tensor.scales);
+    bytes += bytes_as(becomes(tensor), tensor.shape);
+  }
+  take_unit(bytes);
+  return {};
+}
+
+// What no census asks for: parts that sluice does not run. They belong to the model and come along.
+void ConversionPlan::take_rest(const UsedRecords& used) {
+  KindTotals& totals = totals_[static_cast<std::size_t>(TensorKind::kept)];
+  for (std::size_t number = 0; number < index_->count(); ++number) {
+    const TensorRecord& tensor = index_->tensor(number);
+    if (used.used(number) || is_padding(tensor.name())) continue;
+    rest_.push_back(number);
+    ++totals.tensors;
+    totals.bytes_before += tensor.bytes;
+    totals.bytes_after += tensor.bytes;
+    take_unit(tensor.bytes);
+  }
+}
+
+Result<ConversionPlan> ConversionPlan::make(const ModelTensors& tensors, const TensorIndex& index,
+                                            const ConversionOptions& options) {
+  ConversionPlan plan(tensors, index, options);
+  plan.begins_ = {0};
+  UsedRecords used(index);
+  for (std::size_t block = 0; block < tensors.blocks(); ++block) TRY(plan.take_block(block, used));
+  plan.take_rest(used);
+  for (std::size_t shard = 0; shard + 1 < plan.begins_.size(); ++shard) {
+    plan.file_bytes_.push_back(0);
+    TRY_TAKE(const ConvertedShard made, plan.shard(shard));
+    plan.file_bytes_.back() = made.layout.file_bytes();
+  }
+  return plan;
+}
+
+std::uint64_t ConversionPlan::file_bytes() const {
+  return std::accumulate(file_bytes_.begin(), file_bytes_.end(), std::uint64_t{0});
+}
+
+bool ConversionPlan::changes_anything() const {
+  for (const KindTotals& totals : totals_)
+    if (totals.before != totals.after || totals.bytes_before != totals.bytes_after) return true;
+  return false;
+}
+
+// Appends a block to a shard: wide elements first, so that all are aligned where the block is.
+void ConversionPlan::add_block(std::size_t number, std::uint64_t& offset, std::vector<StoredTensor>& stored,
+                               ConvertedShard& shard) const {
+  TensorBlock block = tensors_->block(number);
+  struct Part {
+    StoredTensor stored;
+    std::size_t* number;  // where its place is noted
+  };
+  std::vector<Part> parts;
+  std::vector<ConvertedTensor> converted(block.size());
+  std::uint64_t bytes = 0;
+  for (std::size_t tensor = 0; tensor < block.size(); ++tensor) {
+    WrittenForm form = form_of(block[tensor]);
+    bytes += form.weights.bytes() + (form.scales ? form.scales->bytes() : 0);
+    if (form.scales) parts.push_back({std::move(*form.scales), &converted[tensor].scales});
+    parts.push_back({std::move(form.weights), &converted[tensor].weights});
+  }
+  std::ranges::stable_sort(parts, std::ranges::greater(),
+                           [](const Part& part) { return dtype_bits(part.stored.type); });
+  if (const std::uint64_t padding = padding_before(block, offset, bytes); padding > 0) {
+    stored.push_back(padding_tensor(number, padding));
+    offset += padding;
+  }
+  for (Part& part : parts) {
+    *part.number = stored.size();
+    stored.push_back(std::move(part.stored));
+  }
+  offset += bytes;
+  for (std::size_t tensor = 0; tensor < block.size(); ++tensor) {
+    converted[tensor].to = becomes(block[tensor]);
+    converted[tensor].from = std::move(block[tensor]);
+    shard.converted.push_back(std::move(converted[tensor]));
+  }
+}
+
+Result<ConvertedShard> ConversionPlan::shard(std::size_t number) const {
+  SLUICE_CHECK(number < shards());
+  ConvertedShard shard;
+  std::vector<StoredTensor> stored;
+  std::uint64_t offset = 0;  // of what comes next, from the first tensor on
+  for (std::size_t unit = begins_[number]; unit < begins_[number + 1]; ++unit) {
+    if (unit < tensors_->blocks()) {
+      add_block(unit, offset, stored, shard);
+      continue;
+    }
+    const TensorRecord& tensor = index_->tensor(rest_[unit - tensors_->blocks()]);
+    const std::span<const std::uint32_t> shape = index_->shape(tensor);
+    shard.copied.push_back({{tensor.file, tensor.offset, tensor.bytes}, stored.size()});
+    stored.push_back({std::string(tensor.name()), tensor.dtype, {shape.begin(), shape.end()}});
+    offset += tensor.bytes;
+  }
+  TRY_TAKE(shard.layout, lay_out_in_order(std::move(stored), kDiskPage));
+  return shard;
+}
+
+}  // namespace sluice

@@ -1,0 +1,73 @@
+// See converted_config.h.
+#include "checkpoint/converted_config.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "formats/format.h"
+
+namespace sluice {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kKey = "sluice_conversion";
+constexpr const char* kReleasedForm = "quantization_config";
+
+Json description(std::string_view fingerprint, const ConversionPlan& plan) {
+  Json json = {{"version", 1}, {"source", fingerprint}};
+  for (int kind = 0; kind < kTensorKinds; ++kind) {
+    const KindTotals& totals = plan.totals(static_cast<TensorKind>(kind));
+    if (totals.tensors > 0)
+      json[std::string(kind_name(static_cast<TensorKind>(kind)))] = {{"format", format_names(totals.after)},
+                                                                     {"bytes", totals.bytes_after}};
+  }
+  json["shard_bytes"] = plan.shard_bytes();
+  return json;
+}
+
+Json conversion_in(std::string_view config) {
+  const Json json = Json::parse(config, nullptr, false);
+  const auto found = json.is_object() ? json.find(kKey) : json.end();
+  return found != json.end() && found->is_object() ? *found : Json();
+}
+
+}  // namespace
+
+std::string format_names(const std::set<FormatId>& formats) {
+  std::string names;
+  for (const FormatId id : formats) names += (names.empty() ? "" : "+") + std::string(format(id).name);
+  return names;
+}
+
+Result<std::string> converted_config(std::string_view source_config, std::string_view source_fingerprint,
+                                     const ConversionPlan& plan) {
+  Json json = Json::parse(source_config, nullptr, false);
+  if (!json.is_object()) return fail(ErrorKind::bad_input, "config.json is not a JSON object", "fetch it again");
+  if (plan.changes_anything()) {
+    json.erase(kReleasedForm);
+    if (json.contains("text_config") && json["text_config"].is_object()) json["text_config"].erase(kReleasedForm);
+  }
+  json[kKey] = description(source_fingerprint, plan);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string conversion_difference(std::string_view wanted, std::string_view other) {
+  const Json ours = conversion_in(wanted), theirs = conversion_in(other);
+  if (!theirs.is_object()) return "";
+  if (theirs.value("source", Json()) != ours["source"]) return "is of another source";
+  for (int kind = 0; kind < kTensorKinds; ++kind) {
+    const std::string name(kind_name(static_cast<TensorKind>(kind)));
+    const auto format_in = [&](const Json& json) {
+      const auto found = json.find(name);
+      return found == json.end() ? std::string("none") : found->value("format", std::string("?"));
+    };
+    if (format_in(ours) != format_in(theirs))
+      return fmt::format("has {} {}, not {}", name, format_in(theirs), format_in(ours));
+  }
+  if (theirs.value("shard_bytes", Json()) != ours["shard_bytes"]) return "has shards of another size";
+  return "was made by another version of sluice";
+}
+
+}  // namespace sluice
