@@ -22,6 +22,8 @@ void add_inspect(CLI::App& app, Chosen& chosen);
 void add_verify(CLI::App& app, Chosen& chosen);
 void add_tokenize(CLI::App& app, Chosen& chosen);
 void add_synth(CLI::App& app, Chosen& chosen);
+void add_convert(CLI::App& app, Chosen& chosen);
+void add_compare(CLI::App& app, Chosen& chosen);
 void add_bench(CLI::App& app, Chosen& chosen);
 void add_bench_index(CLI::App& bench, Chosen& chosen);
 void add_bench_kernels(CLI::App& bench, Chosen& chosen);

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "models/glm_dsa/family.h"
 #include "models/kimi_k3/family.h"
 #include "models/olmoe/family.h"
@@ -17,12 +20,13 @@ struct FamilyEntry {
   const char* name;
   bool (*accepts)(std::string_view model_type);
   Result<std::unique_ptr<ModelConfig>> (*open_config)(std::string_view json, std::string_view where);
+  std::span<const std::string_view> kept;
 };
 
 constexpr FamilyEntry kFamilies[] = {
-    {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config},
-    {"glm", glm_dsa::accepts, glm_dsa::open_config},
-    {"olmoe", olmoe::accepts, olmoe::open_config},
+    {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config, kimi_k3::kKeptMatrices},
+    {"glm", glm_dsa::accepts, glm_dsa::open_config, glm_dsa::kKeptMatrices},
+    {"olmoe", olmoe::accepts, olmoe::open_config, olmoe::kKeptMatrices},
 };
 
 }  // namespace
@@ -43,6 +47,13 @@ Result<std::unique_ptr<ModelConfig>> read_model_config(std::string_view json, st
   }
   return fail(ErrorKind::unsupported, fmt::format("{}: model_type '{}' is not a family that sluice runs", where, name),
               fmt::format("sluice runs: {}", known));
+}
+
+std::span<const std::string_view> kept_matrices(const ModelConfig& config) {
+  const auto* const family =
+      std::ranges::find_if(kFamilies, [&](const FamilyEntry& entry) { return entry.name == config.family(); });
+  SLUICE_CHECK(family != std::end(kFamilies));
+  return family->kept;
 }
 
 }  // namespace sluice

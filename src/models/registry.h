@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "models/model.h"
@@ -11,5 +12,9 @@ namespace sluice {
 // Recognises a family by config.json's text alone. `where` names the file in errors. Unknown model_type: unsupported,
 // lists what there is.
 Result<std::unique_ptr<ModelConfig>> read_model_config(std::string_view json, std::string_view where);
+
+// Endings of the names of matrices that conversion leaves as they are, like all vectors: they weigh little and steer
+// much. Requires: a config that read_model_config made.
+std::span<const std::string_view> kept_matrices(const ModelConfig& config);
 
 }  // namespace sluice

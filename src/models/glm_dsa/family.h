@@ -11,5 +11,7 @@ namespace sluice::glm_dsa {
 // False if this is no config of the family or of a relative that it knows to refuse (by model_type).
 bool accepts(std::string_view model_type);
 Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+// See kept_matrices in registry.h: the router.
+inline constexpr std::string_view kKeptMatrices[] = {"mlp.gate.weight"};
 
 }  // namespace sluice::glm_dsa

@@ -10,5 +10,7 @@ namespace sluice::olmoe {
 
 bool accepts(std::string_view model_type);
 Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+// See kept_matrices in registry.h: the router.
+inline constexpr std::string_view kKeptMatrices[] = {"mlp.gate.weight"};
 
 }  // namespace sluice::olmoe

@@ -1,0 +1,256 @@
+// sluice convert as a user meets it: killed, interrupted or out of room at any moment and started again; what it leaves
+// runs, and gives the same answer under every setting.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "support/sluice_program.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> contents(const fs::path& directory) {
+  std::map<std::string, std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    std::ifstream in(entry.path(), std::ios::binary);
+    files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(in), {}};
+  }
+  return files;
+}
+
+// Environment of programs started while it lives: tests/support/shim/at_call.cpp is loaded into them.
+class AtCall {
+ public:
+  AtCall(int call, const char* what) {
+    const fs::path shim = fs::path(SLUICE_BINARY_DIR) / "tests" / "libat_call.so";
+    ::setenv("LD_PRELOAD", shim.c_str(), 1);
+    ::setenv("SLUICE_TEST_AT", std::to_string(call).c_str(), 1);
+    ::setenv("SLUICE_TEST_DO", what, 1);
+  }
+  ~AtCall() {
+    for (const char* name : {"LD_PRELOAD", "SLUICE_TEST_AT", "SLUICE_TEST_DO"}) ::unsetenv(name);
+  }
+  AtCall(const AtCall&) = delete;
+  AtCall& operator=(const AtCall&) = delete;
+};
+
+class ConvertCommand : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = new TempDir;
+    synthesize("glm-5.2", source(), {"--layers", "4", "--experts", "4"});
+    const Outcome outcome = sluice(arguments(whole()));
+    if (outcome.exit_code != 0) throw std::runtime_error(outcome.err);
+  }
+  static void TearDownTestSuite() {
+    delete scratch_;
+    scratch_ = nullptr;
+  }
+  void TearDown() override { fs::remove_all(out()); }
+
+  static fs::path source() { return *scratch_ / "source"; }
+  static fs::path whole() { return *scratch_ / "whole"; }  // converted without interruption
+  static fs::path out() { return *scratch_ / "out"; }
+  static Arguments arguments(const fs::path& directory) {
+    return {"convert", source().string(), directory.string(), "--experts", "int4g64", "--threads", "1", "--shard-size",
+            "300K"};
+  }
+  static Outcome convert() { return sluice(arguments(out())); }
+  // That change the disk, in an uninterrupted conversion.
+  static int calls_made() {
+    const AtCall order(0, "count");
+    const std::string told = convert().err;
+    return std::stoi(told.substr(told.find("calls: ") + 7));
+  }
+  static void expect_whole() {
+    const Outcome outcome = convert();
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_TRUE(contents(out()) == contents(whole()));
+  }
+
+ private:
+  static inline TempDir* scratch_ = nullptr;
+};
+
+// Every call at the beginning, where the directory is taken, and at the end, where it gets its name; some in between.
+TEST_F(ConvertCommand, KilledAtAnyWriteItGoesOn) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "the sanitizer must be loaded first";
+  const int calls = calls_made();
+  ASSERT_GT(calls, 40);
+  constexpr const char* kWays[] = {"kill-before", "kill-within", "kill-after"};
+  for (int call = 1; call <= calls; ++call) {
+    if (call > 8 && call < calls - 8 && call % (calls / 16) != 0) continue;
+    SCOPED_TRACE(fmt::format("call {} of {}, {}", call, calls, kWays[call % 3]));
+    fs::remove_all(out());
+    {
+      const AtCall order(call, kWays[call % 3]);
+      const Outcome outcome = convert();
+      ASSERT_EQ(outcome.exit_code, 128 + 9) << outcome.err;
+    }
+    expect_whole();
+  }
+}
+
+TEST_F(ConvertCommand, KilledAgainAndAgainItEnds) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "the sanitizer must be loaded first";
+  const int calls = calls_made();
+  fs::remove_all(out());
+  int runs = 0;
+  Outcome outcome;
+  do {  // each run gets some shards further
+    const AtCall order(calls * 2 / 5, "kill-within");
+    outcome = convert();
+    ASSERT_LT(++runs, 20);
+  } while (outcome.exit_code != 0);
+  EXPECT_GE(runs, 3);
+  EXPECT_TRUE(contents(out()) == contents(whole()));
+}
+
+TEST_F(ConvertCommand, KilledByTheClockItGoesOn) {
+  for (const int milliseconds : {3, 10, 25, 60}) {
+    fs::remove_all(out());
+    RunningProgram running(sluice_path(), arguments(out()));
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    running.send(9);
+    running.finish();
+    expect_whole();
+  }
+}
+
+TEST_F(ConvertCommand, AFullDiskIsToldAndLeavesNoHalfFile) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "the sanitizer must be loaded first";
+  for (const int call : {1, 9, 40}) {
+    SCOPED_TRACE(call);
+    fs::remove_all(out());
+    const Outcome outcome = [&] {
+      const AtCall order(call, "full");
+      return convert();
+    }();
+    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+    EXPECT_NE(outcome.err.find("No space left"), std::string::npos) << outcome.err;
+    for (const auto& [name, bytes] : contents(out())) EXPECT_FALSE(name.ends_with(".part")) << name;
+    expect_whole();
+  }
+}
+
+TEST_F(ConvertCommand, InterruptedItStopsAndGoesOn) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "the sanitizer must be loaded first";
+  const Outcome outcome = [&] {
+    const AtCall order(30, "interrupt");
+    return convert();
+  }();
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_NE(outcome.err.find("the same command goes on"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(fs::exists(out() / "config.json"));
+  expect_whole();
+}
+
+TEST_F(ConvertCommand, WhatIsDoneIsLeftAlone) {
+  expect_whole();
+  const Outcome again = convert();
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_NE(again.err.find("already done"), std::string::npos) << again.err;
+  const Outcome other = sluice(arguments(out()) + Arguments{"--io", "fp8"});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_NE(other.err.find("io int8, not fp8"), std::string::npos) << other.err;
+  EXPECT_TRUE(contents(out()) == contents(whole()));
+}
+
+TEST_F(ConvertCommand, AForeignDirectoryIsRefused) {
+  fs::create_directories(out());
+  std::ofstream(out() / "thesis.tex") << "ten years";
+  const Outcome outcome = convert();
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("holds something else already"), std::string::npos) << outcome.err;
+  EXPECT_EQ(contents(out()).size(), 1u);
+  const Outcome itself = sluice({"convert", source().string(), source().string()});
+  EXPECT_EQ(itself.exit_code, 1) << itself.err;
+}
+
+TEST_F(ConvertCommand, ADryRunWritesNothing) {
+  const Outcome outcome = sluice(arguments(out()) + Arguments{"--dry-run", "--json", "-"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_FALSE(fs::exists(out()));
+  const nlohmann::json plan = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(plan.at("estimated_s"), 0);
+  std::uint64_t bytes = 0;
+  for (const auto& [name, text] : contents(whole()))
+    if (name.ends_with(".safetensors")) bytes += text.size();
+  EXPECT_EQ(plan.at("bytes"), bytes);  // to the byte
+  EXPECT_EQ(plan.at("kinds").at("experts").at("formats_after"), "int4g64");
+}
+
+TEST_F(ConvertCommand, WhatItWritesIsSoundAndRuns) {
+  EXPECT_EQ(sluice({"verify", whole().string()}).exit_code, 0);
+  EXPECT_TRUE(contents(whole()).contains("generation_config.json"));
+  const Arguments request = {"--ids", "1,2,3,4,5", "--max-tokens", "6"};
+  const std::string expected = generated(whole(), request).answer();
+  EXPECT_NE(expected, generated(source(), request).answer());
+}
+
+// Four bits and eight, over every way to run them: the promise holds for converted weights too.
+TEST_F(ConvertCommand, ItsAnswersDependOnNothing) {
+  const Outcome made = sluice(
+      {"convert", demo_model().string(), out().string(), "--experts", "int4g64", "--dense", "int8", "--io", "int8"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Arguments request = {"--prompt", "The capital of France is Paris. The capital of Italy is", "--max-tokens",
+                             "12"};
+  const std::string expected = generated(out(), request).answer();
+  const Axes axes = all_axes();
+  for (const int budget : {0, kBudgets / 2})
+    EXPECT_EQ(generated(out(), request + flags_of({.budget = budget}, out())).answer(), expected) << budget;
+  for (const std::string& isa : axes.isa)
+    EXPECT_EQ(generated(out(), request + flags_of({.budget = 1, .isa = isa}, out())).answer(), expected) << isa;
+  for (const std::string& threads : axes.threads)
+    EXPECT_EQ(generated(out(), request + flags_of({.threads = threads}, out())).answer(), expected) << threads;
+  for (const std::string& chunk : axes.chunk)
+    EXPECT_EQ(generated(out(), request + flags_of({.chunk = chunk}, out())).answer(), expected) << chunk;
+  for (const std::string& io : axes.io)
+    EXPECT_EQ(generated(out(), request + flags_of({.budget = 0, .io = io}, out())).answer(), expected) << io;
+}
+
+TEST_F(ConvertCommand, TheReportTellsTheDamage) {
+  const fs::path ids = out().string() + ".ids";
+  std::ofstream(ids) << "1, 2, 3, 17 4 9\n12 1 100 5 6";
+  const auto report = [&](const fs::path& converted) {
+    const Outcome outcome = sluice(
+        {"compare", source().string(), converted.string(), "--ids", ids.string(), "--json", "-", "--context", "7"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out);
+  };
+  const nlohmann::json lost = report(whole()), same = report(source());
+  EXPECT_EQ(lost.at("text").at("predictions"), 9);  // windows of 7 and 4
+  EXPECT_EQ(same.at("text").at("kl_mean"), 0);
+  EXPECT_EQ(same.at("text").at("agreement"), 1);
+  EXPECT_EQ(same.at("text").at("original_perplexity"), same.at("text").at("converted_perplexity"));
+  EXPECT_GT(lost.at("text").at("kl_mean"), 0);
+  EXPECT_EQ(lost.at("text").at("original_perplexity"), same.at("text").at("original_perplexity"));
+  EXPECT_GT(lost.at("weights").at("dense").at("rms_relative"), 0.001);
+  EXPECT_LT(lost.at("weights").at("dense").at("rms_relative"), 0.02);
+  EXPECT_EQ(lost.at("weights").at("kept").at("largest"), 0);
+  EXPECT_EQ(same.at("weights").at("experts").at("largest"), 0);
+}
+
+// Whatever the size of the checkpoint, memory holds its tensor index and some megabytes for each thread.
+TEST_F(ConvertCommand, MemoryStaysSmall) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "a sanitizer's memory is not the program's";
+  const fs::path large = out() / "large";
+  synthesize("glm-5.2", large, {"--layers", "4", "--experts", "300"});
+  std::uint64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(large)) bytes += entry.file_size();
+  const Outcome outcome =
+      sluice({"convert", large.string(), (out() / "made").string(), "--experts", "int8", "--threads", "2"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_GT(bytes, 80u << 20);
+  EXPECT_LT(outcome.peak_rss_bytes, 48u << 20);
+}
+
+}  // namespace
+}  // namespace sluice::test
