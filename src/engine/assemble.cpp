@@ -45,11 +45,12 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
   if (bound.experts.count() > 0)
-    engine->experts_ = make_expert_store(
-        bound.experts, plan.expert_slots,
-        make_policy("default",
-                    {.layers = bound.experts.layers(), .experts = bound.experts.experts(), .slots = plan.expert_slots}),
-        *engine->queue_, config.census(engine->survey_.scope()).expert);
+    engine->experts_ = make_expert_store(bound.experts, plan.expert_slots,
+                                         make_policy("default", {.layers = bound.experts.layers(),
+                                                                 .experts = bound.experts.experts(),
+                                                                 .slots = plan.expert_slots,
+                                                                 .top_k = config.experts_per_token()}),
+                                         *engine->queue_, config.census(engine->survey_.scope()).expert);
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
 
   engine->model_ =

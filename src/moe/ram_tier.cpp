@@ -27,9 +27,9 @@ void RamTier::start(Rows x, int top_k, Rows outputs) {
   x_ = x;
   top_k_ = top_k;
   outputs_ = outputs;
-  std::vector<int> experts;
-  for (const ExpertGroup& group : groups_) experts.push_back(group.expert);
-  fetch_ = store_.fetch(layer_, experts);
+  std::vector<ExpertUse> uses;
+  for (const ExpertGroup& group : groups_) uses.push_back({group.expert, static_cast<int>(group.routes.size())});
+  fetch_ = store_.fetch(layer_, uses);
 }
 
 Result<> RamTier::finish() {

@@ -24,7 +24,7 @@ class SlotStore;
 
 class SlotFetch final : public Fetch {
  public:
-  SlotFetch(SlotStore& store, int layer, std::span<const int> experts);
+  SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses);
   ~SlotFetch() override;
   SlotFetch(const SlotFetch&) = delete;
   SlotFetch& operator=(const SlotFetch&) = delete;
@@ -64,9 +64,9 @@ class SlotStore final : public ExpertStore {
         queue_(queue),
         spec_(std::move(spec)) {}
 
-  std::unique_ptr<Fetch> fetch(int layer, std::span<const int> experts) override {
+  std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
     SLUICE_CHECK(!fetching_);
-    return std::make_unique<SlotFetch>(*this, layer, experts);
+    return std::make_unique<SlotFetch>(*this, layer, uses);
   }
   ExpertStats stats() const override { return stats_; }
 
@@ -87,10 +87,10 @@ class SlotStore final : public ExpertStore {
   int free_slot() {
     const int empty = slots_.first_empty();
     if (empty >= 0) return empty;
-    const std::span<const int> evictable = slots_.in(SlotState::held);
-    if (evictable.empty()) return -1;
-    const int slot = policy_->victim(evictable);
-    SLUICE_CHECK(slots_.state(slot) == SlotState::held);
+    if (slots_.in(SlotState::held).empty()) return -1;
+    const auto may_go = [&](int slot) { return slots_.state(slot) == SlotState::held; };
+    const int slot = policy_->victim(may_go);
+    SLUICE_CHECK(may_go(slot));
     forget(slot);
     return slot;
   }
@@ -136,18 +136,18 @@ class SlotStore final : public ExpertStore {
   bool fetching_ = false;
 };
 
-SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const int> experts)
-    : store_(store), layer_(layer), in_order_(experts.size() > static_cast<std::size_t>(store.slots_.count())) {
+SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses)
+    : store_(store), layer_(layer), in_order_(uses.size() > static_cast<std::size_t>(store.slots_.count())) {
   store_.fetching_ = true;
-  store_.policy_->requested(layer, experts);
-  for (const int expert : experts) {
-    const int slot = store_.slot_of({layer, expert});
+  store_.policy_->requested(layer, uses);
+  for (const ExpertUse& use : uses) {
+    const int slot = store_.slot_of({layer, use.expert});
     if (slot < 0)
-      misses_.push_back(expert);
+      misses_.push_back(use.expert);
     else
-      residents_.push_back({expert, store_.slots_.lease(slot, &store_.holding(slot).layout)});
+      residents_.push_back({use.expert, store_.slots_.lease(slot, &store_.holding(slot).layout)});
   }
-  store_.stats_.requests += experts.size();
+  store_.stats_.requests += uses.size();
   store_.stats_.hits += residents_.size();
   start_reads();
 }

@@ -44,7 +44,7 @@ class ExpertStore {
  public:
   virtual ~ExpertStore() = default;
   // Distinct experts of one layer, ascending. One fetch at a time.
-  virtual std::unique_ptr<Fetch> fetch(int layer, std::span<const int> experts) = 0;
+  virtual std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) = 0;
   virtual ExpertStats stats() const = 0;
 };
 

@@ -1,5 +1,5 @@
 // Random requests, capacities, delays and failures: a lease always shows the bytes on disk, and misses equal those of
-// the policy simulated alone.
+// the policy replayed alone.
 #include "residency/expert_store.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +9,8 @@
 #include <random>
 #include <set>
 
+#include "residency/replay.h"
+#include "support/expert_uses.h"
 #include "support/random_blocks.h"
 
 namespace sluice {
@@ -35,56 +37,15 @@ std::vector<Request> random_trace(int steps, int widest, std::uint64_t seed) {
   return trace;
 }
 
-// The policy with instant reads, and a caller who gives each lease back before asking for the next expert.
-class Simulator {
- public:
-  Simulator(std::string_view policy, int slots)
-      : policy_(make_policy(policy, {kLayers, kExperts, slots})), key_of_(static_cast<std::size_t>(slots), -1) {}
-
-  void request(const Request& request) {
-    policy_->requested(request.layer, request.experts);
-    std::vector<int> residents, misses;  // slots; experts
-    for (int expert : request.experts) {
-      const auto slot = std::ranges::find(key_of_, key(request.layer, expert));
-      if (slot == key_of_.end())
-        misses.push_back(expert);
-      else
-        residents.push_back(static_cast<int>(slot - key_of_.begin()));
-    }
-    misses_ += misses.size();
-    std::set<int> in_use(residents.begin(), residents.end());
-    std::vector<int> handing_out = residents;
-    std::size_t started = 0;
-    for (std::size_t next = 0;; ++next) {
-      for (; started < misses.size(); ++started) {
-        const int slot = room(in_use);
-        if (slot < 0) break;
-        key_of_[static_cast<std::size_t>(slot)] = key(request.layer, misses[started]);
-        policy_->filled(slot, {request.layer, misses[started]});
-        in_use.insert(slot);
-        handing_out.push_back(slot);
-      }
-      if (next == handing_out.size()) break;
-      in_use.erase(handing_out[next]);
-    }
-  }
-  std::uint64_t misses() const { return misses_; }
-
- private:
-  static int key(int layer, int expert) { return layer * kExperts + expert; }
-  int room(const std::set<int>& in_use) {
-    const auto empty = std::ranges::find(key_of_, -1);
-    if (empty != key_of_.end()) return static_cast<int>(empty - key_of_.begin());
-    std::vector<int> evictable;
-    for (int slot = 0; slot < static_cast<int>(key_of_.size()); ++slot)
-      if (!in_use.contains(slot)) evictable.push_back(slot);
-    return evictable.empty() ? -1 : policy_->victim(evictable);
-  }
-
-  std::unique_ptr<EvictionPolicy> policy_;
-  std::vector<int> key_of_;  // by slot
-  std::uint64_t misses_ = 0;
-};
+Trace trace_of(const std::vector<Request>& requests) {
+  Trace trace;
+  trace.layers = kLayers;
+  trace.experts = kExperts;
+  trace.layer_bytes.assign(kLayers, 1);
+  for (const Request& request : requests)
+    trace.lines.push_back({.decode = true, .layer = request.layer, .uses = test::used_once(request.experts)});
+  return trace;
+}
 
 class ExpertStoreTest : public testing::Test {
  protected:
@@ -107,18 +68,19 @@ class ExpertStoreTest : public testing::Test {
   std::unique_ptr<ReadQueue> queue_;
 };
 
-TEST_F(ExpertStoreTest, EveryLeaseShowsTheBytesOnDiskAndMissesEqualTheSimulator) {
+TEST_F(ExpertStoreTest, EveryLeaseShowsTheBytesOnDiskAndMissesEqualTheReplay) {
   for (std::string_view policy : policy_names())
     for (int slots : {1, 2, 3, 5, 13, 30, kLayers * kExperts}) {
       SCOPED_TRACE(testing::Message() << policy << ", " << slots << " slots");
       const auto store = this->store(slots, policy);
-      Simulator simulator(policy, slots);
+      const std::vector<Request> asked = random_trace(12, kExperts, static_cast<std::uint64_t>(slots));
+      const Trace trace = trace_of(asked);
+      const ReplayCounts replayed = replay_in_slots(trace, *make_policy(policy, shape_of(trace, slots)), slots);
       std::uint64_t requests = 0;
-      for (const Request& request : random_trace(12, kExperts, static_cast<std::uint64_t>(slots))) {
-        simulator.request(request);
+      for (const Request& request : asked) {
         requests += request.experts.size();
         std::set<int> expected(request.experts.begin(), request.experts.end());
-        const auto fetch = store->fetch(request.layer, request.experts);
+        const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
         while (true) {
           auto ready = fetch->next();
           ASSERT_TRUE(ready.has_value()) << ready.error().what;
@@ -129,8 +91,37 @@ TEST_F(ExpertStoreTest, EveryLeaseShowsTheBytesOnDiskAndMissesEqualTheSimulator)
         EXPECT_TRUE(expected.empty());
       }
       EXPECT_EQ(store->stats().requests, requests);
-      EXPECT_EQ(store->stats().requests - store->stats().hits, simulator.misses());
-      EXPECT_TRUE(slots < kLayers * kExperts || simulator.misses() <= kLayers * kExperts);  // each is read once
+      EXPECT_EQ(replayed.requests, requests);
+      EXPECT_EQ(store->stats().hits, replayed.hits);
+      const std::uint64_t misses = requests - store->stats().hits;
+      EXPECT_TRUE(slots < kLayers * kExperts || misses <= kLayers * kExperts);  // each is read once
+    }
+}
+
+// A recorded trace of 36 layers with 128 experts each, every request as the run made it.
+TEST(ExpertStoreTrace, ARecordedTraceMissesWhatItsReplayMisses) {
+  const Result<Trace> trace = read_trace(SLUICE_SOURCE_DIR "/tests/traces/gpt_oss_head.trace");
+  ASSERT_TRUE(trace.has_value()) << trace.error().what;
+  test::MemoryFiles files(false, {});
+  const std::vector<test::ScatteredBlock> blocks = test::scatter_blocks(files, trace->layers * trace->experts, 600, 5);
+  const ExpertTable table = test::table_of(blocks, trace->layers, trace->experts);
+  const std::unique_ptr<ReadQueue> queue = make_pread_queue(files, 2);
+  for (const std::string_view policy : policy_names())
+    for (const int slots : {20, 81, 400}) {
+      SCOPED_TRACE(testing::Message() << policy << ", " << slots << " slots");
+      const auto store = make_expert_store(table, slots, make_policy(policy, shape_of(*trace, slots)), *queue);
+      for (const TraceLine& line : trace->lines) {
+        const auto fetch = store->fetch(line.layer, line.uses);
+        while (true) {
+          auto ready = fetch->next();
+          ASSERT_TRUE(ready.has_value()) << ready.error().what;
+          if (!*ready) break;
+        }
+      }
+      const ReplayCounts replayed = replay_in_slots(*trace, *make_policy(policy, shape_of(*trace, slots)), slots);
+      EXPECT_EQ(store->stats().requests, replayed.requests);
+      EXPECT_EQ(store->stats().hits, replayed.hits);
+      if (policy == "default") EXPECT_GT(replayed.hits, 0u);
     }
 }
 
@@ -144,7 +135,7 @@ TEST_F(ExpertStoreTest, HeldLeasesKeepTheirBytesWhileOthersComeAndGo) {
   };
   std::vector<Held> held;
   for (const Request& request : random_trace(40, 6, 8)) {
-    const auto fetch = store->fetch(request.layer, request.experts);
+    const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
     while (true) {
       while (!held.empty() && (held.size() >= kSlots - 1 || random() % 2)) {
         std::swap(held[random() % held.size()], held.back());
@@ -163,7 +154,7 @@ TEST_F(ExpertStoreTest, AFetchMayBeGivenUpAtAnyPoint) {
   const auto store = this->store(7);
   std::mt19937_64 random(6);
   for (const Request& request : random_trace(60, kExperts, 9)) {
-    const auto fetch = store->fetch(request.layer, request.experts);
+    const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
     for (std::uint64_t count = random() % 5; count > 0; --count) {
       auto ready = fetch->next();
       ASSERT_TRUE(ready.has_value());
@@ -179,7 +170,7 @@ TEST_F(ExpertStoreTest, AFailedReadNamesTheExpertAndTheNextRequestReadsAgain) {
   std::uint64_t seed = 0;
   for (const Request& request : random_trace(40, kExperts, 10)) {
     files_.set_faults({.short_reads = 0.2, .failing_reads = 0.1, .seed = ++seed});
-    const auto fetch = store->fetch(request.layer, request.experts);
+    const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
     while (true) {
       auto ready = fetch->next();
       if (!ready) {
@@ -211,7 +202,7 @@ TEST_F(ExpertStoreTest, ACorruptScaleIsRefusedWithItsTensorFileAndPlace) {
   for (unsigned value : {253u, 255u, 252u}) {
     bad = static_cast<std::byte>(value);
     const int experts[] = {expert};
-    const auto fetch = store->fetch(layer, experts);
+    const auto fetch = store->fetch(layer, test::used_once(experts));
     auto ready = fetch->next();
     ASSERT_EQ(ready.has_value(), value == 252) << value;
     if (ready) continue;

@@ -20,13 +20,15 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "io/extent.h"
+#include "residency/policy.h"
 
 namespace sluice {
 
 namespace {
 
-constexpr std::uint64_t kSlotRecord = 512;       // beside each slot: its layout, its place on the lists
-constexpr std::uint64_t kExpertRecord = 16;      // for each expert: where it is, how often it is used
+constexpr std::uint64_t kSlotRecord = 512;  // beside each slot: its layout, its place on the lists
+// For each expert: its slot, and what the policy knows.
+constexpr std::uint64_t kExpertRecord = 8 + kPolicyBytesPerExpert;
 constexpr std::uint64_t kScratchShare = 8;       // scratch may take 1/8 of the budget
 constexpr std::uint64_t kSlotsBesideALayer = 1;  // one expert of the next request beside a layer's
 

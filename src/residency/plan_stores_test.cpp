@@ -8,6 +8,7 @@
 #include "residency/plan.h"
 #include "residency/row_table.h"
 #include "residency/trunk_store.h"
+#include "support/expert_uses.h"
 #include "support/random_blocks.h"
 
 namespace sluice {
@@ -75,7 +76,7 @@ class PlanStoresTest : public testing::Test {
       std::set<int> experts;
       while (experts.size() < kTopK) experts.insert(static_cast<int>(random() % kExperts));
       const std::vector<int> wanted(experts.begin(), experts.end());
-      const auto fetch = store.fetch(step / 3, wanted);
+      const auto fetch = store.fetch(step / 3, test::used_once(wanted));
       while (true) {
         const auto ready = fetch->next();  // its lease is given back before the next one
         if (!ready || !*ready) break;

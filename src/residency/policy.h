@@ -1,14 +1,16 @@
 // Which expert goes when a slot is needed: pure bookkeeping without bytes, threads or a clock.
 //
-// The engine and the trace simulator run the same objects, so their miss counts agree exactly. A policy cannot choose a
-// slot that is in use or incoming: it is only shown the others. A new policy is a file in policies/ and one line in the
-// list in policy.cpp.
+// The engine and the trace replay run the same objects, so their miss counts agree exactly. A policy cannot choose a
+// slot that is in use or incoming: it asks before it names one. What was used by the request before is fair game, so a
+// policy may turn a newcomer away at once. A new policy is a file in policies/ and one line in the list in policy.cpp.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+
+#include "base/function_ref.h"
 
 namespace sluice {
 
@@ -17,21 +19,34 @@ struct ExpertKey {
   bool operator==(const ExpertKey&) const = default;
 };
 
+// An expert of a request and how many rows of the batch chose it: in a prefill chunk the difference between an expert
+// that the text needs and one that a single token met.
+struct ExpertUse {
+  int expert = 0, rows = 1;
+  bool operator==(const ExpertUse&) const = default;
+};
+
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
   // A layer's request begins: called once per (step, layer) with all experts that will be used, resident or not.
-  virtual void requested(int layer, std::span<const int> experts) = 0;
-  virtual void filled(int slot, ExpertKey key) = 0;        // the slot now holds this expert
-  virtual int victim(std::span<const int> evictable) = 0;  // one of these slots; never empty
+  virtual void requested(int layer, std::span<const ExpertUse> uses) = 0;
+  virtual void filled(int slot, ExpertKey key) = 0;  // the slot now holds this expert; slot >= 0
+  // The filled slot that goes; it holds nothing afterwards. Requires: may_go is true for one of them at least.
+  virtual int victim(FunctionRef<bool(int slot)> may_go) = 0;
 };
 
 struct PolicyShape {
-  int layers = 0, experts = 0, slots = 0;
+  int layers = 0, experts = 0;
+  int slots = 0;  // about how many experts stay from one request to the next
+  int top_k = 1;  // experts of one row in one layer
 };
 
 // "default" is the shipped one. Null if there is no such policy.
 std::unique_ptr<EvictionPolicy> make_policy(std::string_view name, PolicyShape shape);
 std::span<const std::string_view> policy_names();
+
+// What any of them keeps in memory for each expert of the model, resident or not.
+inline constexpr std::uint64_t kPolicyBytesPerExpert = 40;
 
 }  // namespace sluice

@@ -1,4 +1,4 @@
-// The shipped policy is its formula, and has no cliff where recency has one.
+// Policies are their formulas, and the shipped one has no cliff where recency has one.
 #include "residency/policy.h"
 
 #include <gtest/gtest.h>
@@ -8,12 +8,14 @@
 #include <random>
 #include <set>
 
+#include "support/expert_uses.h"
+
 namespace sluice {
 namespace {
 
-TEST(Policy, TheDefaultEvictsByItsFormula) {
+TEST(Policy, ExpectedUseEvictsByItsFormula) {
   constexpr int kLayers = 7, kExperts = 9, kSlots = 30;
-  const auto policy = make_policy("default", {kLayers, kExperts, kSlots});
+  const auto policy = make_policy("expected_use", {kLayers, kExperts, kSlots});
   std::mt19937_64 random(1);
   std::vector<std::set<int>> history[kLayers];  // experts used at each step of a layer
   std::vector<ExpertKey> key_of(kSlots, {-1, -1});
@@ -33,7 +35,7 @@ TEST(Policy, TheDefaultEvictsByItsFormula) {
       std::set<int> experts;
       for (int draw = 0; draw < 3; ++draw) experts.insert(static_cast<int>(random() % (1 + random() % kExperts)));
       history[layer].push_back(experts);
-      policy->requested(layer, std::vector<int>(experts.begin(), experts.end()));
+      policy->requested(layer, test::used_once(std::vector<int>(experts.begin(), experts.end())));
       for (int expert : experts) {
         const ExpertKey key{layer, expert};
         if (std::ranges::find(key_of, key) != key_of.end()) continue;
@@ -41,17 +43,16 @@ TEST(Policy, TheDefaultEvictsByItsFormula) {
         if (used < kSlots) {
           ++used;
         } else {
-          std::vector<int> evictable;
+          std::set<int> evictable;
           double furthest = -1;
           for (int other = 0; other < kSlots; ++other) {
             const ExpertKey held = key_of[static_cast<std::size_t>(other)];
             if (held.layer == layer && experts.contains(held.expert)) continue;
-            evictable.push_back(other);
+            evictable.insert(other);
             furthest = std::max(furthest, distance(held, layer));
           }
-          std::shuffle(evictable.begin(), evictable.end(), random);  // their order must not matter
-          slot = policy->victim(evictable);
-          ASSERT_NE(std::ranges::find(evictable, slot), evictable.end());
+          slot = policy->victim([&](int one) { return evictable.contains(one); });
+          ASSERT_TRUE(evictable.contains(slot));
           ASSERT_NEAR(distance(key_of[static_cast<std::size_t>(slot)], layer), furthest, 1e-6 * furthest);
         }
         key_of[static_cast<std::size_t>(slot)] = key;
@@ -63,7 +64,7 @@ TEST(Policy, TheDefaultEvictsByItsFormula) {
 // Hits of a router with favourites, in slots for half of what a token uses.
 double hit_share(std::string_view name) {
   constexpr int kLayers = 20, kExperts = 32, kTopK = 4, kSlots = kLayers * kTopK / 2;
-  const auto policy = make_policy(name, {kLayers, kExperts, kSlots});
+  const auto policy = make_policy(name, {.layers = kLayers, .experts = kExperts, .slots = kSlots, .top_k = kTopK});
   std::mt19937_64 random(2);
   std::vector<ExpertKey> key_of(kSlots, {-1, -1});
   int requests = 0, hits = 0, used = 0;
@@ -72,11 +73,11 @@ double hit_share(std::string_view name) {
       std::set<int> experts;
       while (experts.size() < kTopK)
         experts.insert(static_cast<int>(random() % (1 + random() % (1 + random() % kExperts))));
-      policy->requested(layer, std::vector<int>(experts.begin(), experts.end()));
-      std::vector<int> evictable;
+      policy->requested(layer, test::used_once(std::vector<int>(experts.begin(), experts.end())));
+      std::set<int> evictable;
       for (int slot = 0; slot < kSlots; ++slot) {
         const ExpertKey held = key_of[static_cast<std::size_t>(slot)];
-        if (held.layer != layer || !experts.contains(held.expert)) evictable.push_back(slot);
+        if (held.layer != layer || !experts.contains(held.expert)) evictable.insert(slot);
       }
       for (int expert : experts) {
         ++requests;
@@ -84,8 +85,8 @@ double hit_share(std::string_view name) {
           ++hits;
           continue;
         }
-        const int slot = used < kSlots ? used++ : policy->victim(evictable);
-        std::erase(evictable, slot);
+        const int slot = used < kSlots ? used++ : policy->victim([&](int one) { return evictable.contains(one); });
+        evictable.erase(slot);
         key_of[static_cast<std::size_t>(slot)] = {layer, expert};
         policy->filled(slot, {layer, expert});
       }
@@ -96,6 +97,48 @@ double hit_share(std::string_view name) {
 TEST(Policy, TheDefaultHasNoCliff) {
   EXPECT_EQ(hit_share("lru"), 0);
   EXPECT_GT(hit_share("default"), 0.25);
+  EXPECT_GT(hit_share("expected_use"), 0.25);
+  EXPECT_GT(hit_share("layer_recency"), 0.05);
+  EXPECT_GT(hit_share("lfu"), 0.2);
+}
+
+// Two layers, one expert a request, all slots full: who goes?
+struct Step {
+  int layer, expert;
+};
+ExpertKey first_to_go(std::string_view name, const std::vector<Step>& steps) {
+  const auto policy = make_policy(name, {.layers = 2, .experts = 9, .slots = 4, .top_k = 1});
+  std::vector<ExpertKey> held;
+  for (const auto& [layer, expert] : steps) {
+    policy->requested(layer, std::vector<ExpertUse>{{expert, 1}});
+    const ExpertKey key{layer, expert};
+    if (std::ranges::find(held, key) != held.end()) continue;
+    policy->filled(static_cast<int>(held.size()), key);
+    held.push_back(key);
+  }
+  return held[static_cast<std::size_t>(policy->victim([](int) { return true; }))];
+}
+
+TEST(Policy, HandMadeTraces) {
+  // Used longest ago: expert 1 of layer 0. Rarest: expert 2 of layer 0. The layer just left, of the oldest token:
+  // expert 5 of layer 1, although it was used after expert 1.
+  const std::vector<Step> steps = {{0, 1}, {1, 5}, {0, 1}, {1, 5}, {0, 2}, {1, 6}, {0, 3}, {1, 6}};
+  EXPECT_EQ(first_to_go("lru", steps), (ExpertKey{0, 1}));
+  EXPECT_EQ(first_to_go("lfu", steps), (ExpertKey{0, 2}));
+  EXPECT_EQ(first_to_go("layer_recency", steps), (ExpertKey{1, 5}));
+  // Used by every request of its layer: never goes before one that was used once.
+  const std::vector<Step> steady = {{0, 1}, {1, 5}, {0, 1}, {1, 6}, {0, 1}, {1, 6}, {0, 1}, {1, 6}};
+  EXPECT_EQ(first_to_go("expected_use", steady), (ExpertKey{1, 5}));
+  EXPECT_EQ(first_to_go("default", steady), (ExpertKey{1, 5}));
+}
+
+// In a prompt of many rows what counts is how many of them used an expert.
+TEST(Policy, TheDefaultCountsRows) {
+  const auto policy = make_policy("default", {.layers = 1, .experts = 9, .slots = 2, .top_k = 2});
+  policy->requested(0, std::vector<ExpertUse>{{1, 3}, {2, 17}, {4, 20}});
+  for (int slot = 0; slot < 3; ++slot) policy->filled(slot, {0, slot == 2 ? 4 : slot + 1});
+  EXPECT_EQ(policy->victim([](int) { return true; }), 0);
+  EXPECT_EQ(policy->victim([](int) { return true; }), 1);
 }
 
 TEST(Policy, UnknownNamesGiveNothing) {

@@ -22,6 +22,7 @@
 #include "residency/trunk_store.h"
 #include "support/damage.h"
 #include "support/expected_blocks.h"
+#include "support/expert_uses.h"
 #include "support/faulty_files.h"
 #include "support/golden_vector.h"
 #include "support/must.h"
@@ -117,7 +118,7 @@ std::vector<int> random_experts(std::mt19937_64& random, int experts) {
 // Returns the experts handed out, or the error that ended the request.
 Result<std::vector<int>> run_request(Experts& engine, int layer, std::span<const int> experts, std::size_t most_held,
                                      std::mt19937_64& random) {
-  const std::unique_ptr<Fetch> fetch = engine.store->fetch(layer, experts);
+  const std::unique_ptr<Fetch> fetch = engine.store->fetch(layer, used_once(experts));
   std::vector<ReadyExpert> held;
   std::vector<int> seen;
   const auto give_back_one = [&] {
@@ -158,7 +159,7 @@ TEST_P(ExpertLaw, EveryExpertOnceAndEveryByteRight) {
     const int layer = 1 + static_cast<int>(random() % (kLayers - 1));
     const std::vector<int> experts = random_experts(random, world.census.experts);
     if (step % 9 == 8) {  // an abandoned request: whatever was on its way must not disturb the next ones
-      const std::unique_ptr<Fetch> fetch = engine.store->fetch(layer, experts);
+      const std::unique_ptr<Fetch> fetch = engine.store->fetch(layer, used_once(experts));
       if (step % 2 == 0) must(fetch->next());
       asked += experts.size();
       continue;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "residency/policies/candidates.h"
+#include "residency/policies/layer_ranks.h"
 
 namespace sluice {
 
@@ -17,74 +17,52 @@ constexpr double kLargestUnit = 1e200;  // a layer's numbers are divided by its 
 class ExpectedUse final : public EvictionPolicy {
  public:
   explicit ExpectedUse(PolicyShape shape)
-      : layers_(shape.layers),
+      : layer_count_(shape.layers),
         experts_(shape.experts),
-        held_(static_cast<std::size_t>(shape.slots)),
         uses_(static_cast<std::size_t>(shape.layers) * static_cast<std::size_t>(shape.experts), 0),
-        unit_(static_cast<std::size_t>(shape.layers), 1),
-        seen_(static_cast<std::size_t>(shape.layers), 0),
-        terms_(static_cast<std::size_t>(shape.layers)) {}
+        layers_(static_cast<std::size_t>(shape.layers)),
+        ranks_(shape.layers) {}
 
-  void requested(int layer, std::span<const int> experts) override {
-    candidates_.forget();
-    stale_ = true;
+  void requested(int layer, std::span<const ExpertUse> uses) override {
     now_ = layer;
-    double& unit = unit_[static_cast<std::size_t>(layer)];
-    double& seen = seen_[static_cast<std::size_t>(layer)];
-    unit /= kDecay;
-    seen = seen * kDecay + 1;
-    for (const int expert : experts) uses_[key({layer, expert})] += unit;
-    if (unit > kLargestUnit) {
-      const std::size_t first = key({layer, 0});
-      for (std::size_t expert = first; expert < first + static_cast<std::size_t>(experts_); ++expert)
-        uses_[expert] /= unit;
-      unit = 1;
+    Layer& mine = layers_[static_cast<std::size_t>(layer)];
+    mine.unit /= kDecay;
+    mine.seen = mine.seen * kDecay + 1;
+    for (const ExpertUse& use : uses) uses_[index({layer, use.expert})] += mine.unit;
+    if (mine.unit > kLargestUnit) {
+      for (int expert = 0; expert < experts_; ++expert) uses_[index({layer, expert})] /= mine.unit;
+      mine.unit = 1;
     }
+    ranks_.requested(layer);
   }
-  void filled(int slot, ExpertKey expert) override {
-    held_[static_cast<std::size_t>(slot)] = {static_cast<std::size_t>(expert.layer), key(expert)};
-  }
-  int victim(std::span<const int> evictable) override {
-    if (stale_) prepare_terms();
-    return candidates_.next(evictable, [&](int slot) {
-      const Held& mine = held_[static_cast<std::size_t>(slot)];
-      const Terms& terms = terms_[mine.layer];
-      return Candidate{terms.constant + terms.per_use / uses_[mine.key], static_cast<std::int64_t>(mine.key), slot};
-    });
+  void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
+  int victim(FunctionRef<bool(int)> may_go) override {
+    return ranks_.victim(
+        may_go, [&](ExpertKey key) { return uses_[index(key)]; },
+        [&](int layer, double uses) { return distance(layer, uses); });
   }
 
  private:
-  struct Held {
-    std::size_t layer = 0, key = 0;
-  };
-  struct Terms {
-    double constant = 0, per_use = 0;
+  struct Layer {
+    double unit = 1;  // what a use counts now
+    double seen = 0;  // what an expert used at every step would have, in units
   };
 
-  std::size_t key(ExpertKey expert) const {
-    return static_cast<std::size_t>(expert.layer) * static_cast<std::size_t>(experts_) +
-           static_cast<std::size_t>(expert.expert);
+  std::size_t index(ExpertKey key) const {
+    return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts_) +
+           static_cast<std::size_t>(key.expert);
   }
-  // Expected number of layers until the next use of an expert of each layer: constant + per_use / uses. That is
   // until + L * (1/p - 1) with p = uses / (unit * seen). A resident expert has been used, so uses > 0.
-  void prepare_terms() {
-    stale_ = false;
-    for (int layer = 0; layer < layers_; ++layer) {
-      const auto index = static_cast<std::size_t>(layer);
-      const int until = (layer - now_ + layers_ - 1) % layers_ + 1;  // 1 .. layers
-      terms_[index] = {static_cast<double>(until - layers_), layers_ * unit_[index] * seen_[index]};
-    }
+  double distance(int layer, double uses) const {
+    const Layer& mine = layers_[static_cast<std::size_t>(layer)];
+    return layers_until(layer, now_, layer_count_) + layer_count_ * (mine.unit * mine.seen / uses - 1);
   }
 
-  int layers_, experts_;
+  int layer_count_, experts_;
   int now_ = 0;               // the layer of the request in hand
-  bool stale_ = true;         // terms_ are of an earlier request
-  std::vector<Held> held_;    // by slot
   std::vector<double> uses_;  // [layers * experts], in units of the layer
-  std::vector<double> unit_;  // [layers], what a use counts now
-  std::vector<double> seen_;  // [layers], what an expert used at every step would have
-  std::vector<Terms> terms_;  // [layers]
-  Candidates candidates_;
+  std::vector<Layer> layers_;
+  LayerRanks ranks_;
 };
 
 }  // namespace

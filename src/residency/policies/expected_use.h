@@ -1,4 +1,4 @@
-// Evicts the expert whose next use is expected to be furthest away; the shipped policy.
+// Evicts the expert whose next use is expected to be furthest away.
 //
 // An expert can only be used when its layer comes round, and then it is used with probability p. Expected distance to
 // its next use, in layers, with L layers a token:

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "residency/policies/candidates.h"
+#include "residency/policies/layer_ranks.h"
 
 namespace sluice {
 
@@ -13,33 +13,31 @@ class Lru final : public EvictionPolicy {
  public:
   explicit Lru(PolicyShape shape)
       : experts_(shape.experts),
-        key_of_slot_(static_cast<std::size_t>(shape.slots), 0),
-        last_use_(static_cast<std::size_t>(shape.layers) * static_cast<std::size_t>(shape.experts), 0) {}
+        last_use_(static_cast<std::size_t>(shape.layers) * static_cast<std::size_t>(shape.experts), 0),
+        ranks_(shape.layers) {}
 
-  void requested(int layer, std::span<const int> experts) override {
-    candidates_.forget();
+  void requested(int layer, std::span<const ExpertUse> uses) override {
     ++request_;
-    for (const int expert : experts) last_use_[key({layer, expert})] = request_;
+    for (const ExpertUse& use : uses) last_use_[index({layer, use.expert})] = request_;
+    ranks_.requested(layer);
   }
-  void filled(int slot, ExpertKey expert) override { key_of_slot_[static_cast<std::size_t>(slot)] = key(expert); }
-  int victim(std::span<const int> evictable) override {
-    return candidates_.next(evictable, [&](int slot) {
-      const std::size_t expert = key_of_slot_[static_cast<std::size_t>(slot)];
-      return Candidate{-static_cast<double>(last_use_[expert]), static_cast<std::int64_t>(expert), slot};
-    });
+  void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
+  int victim(FunctionRef<bool(int)> may_go) override {
+    return ranks_.victim(
+        may_go, [&](ExpertKey key) { return static_cast<double>(last_use_[index(key)]); },
+        [](int, double value) { return -value; });
   }
 
  private:
-  std::size_t key(ExpertKey expert) const {
-    return static_cast<std::size_t>(expert.layer) * static_cast<std::size_t>(experts_) +
-           static_cast<std::size_t>(expert.expert);
+  std::size_t index(ExpertKey key) const {
+    return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts_) +
+           static_cast<std::size_t>(key.expert);
   }
 
   int experts_;
   std::uint64_t request_ = 0;
-  std::vector<std::size_t> key_of_slot_;
   std::vector<std::uint64_t> last_use_;  // [layers * experts], number of the request
-  Candidates candidates_;
+  LayerRanks ranks_;
 };
 
 }  // namespace

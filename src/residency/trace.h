@@ -1,0 +1,46 @@
+// Routing traces: which experts a run asked for, in the order in which it asked.
+//
+// A line is one request to the expert store: phase (0 prefill, 1 decode), token (of its first row), layer, bytes of one
+// expert of the layer, then the expert ids of all rows, as many as rows * top_k, repeats included. Lines that begin
+// with # are comments; the first one sluice writes names the model's shape, so that a replay makes the same policy as
+// the run did. Shapes of other traces are found from their lines.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "residency/policy.h"
+
+namespace sluice {
+
+struct TraceLine {
+  bool decode = false;
+  std::int64_t token = 0;
+  int layer = 0;
+  std::vector<ExpertUse> uses;  // distinct, ascending
+};
+
+struct Trace {
+  int layers = 0, experts = 0, top_k = 1;
+  int slots = 0;                           // of the run that wrote it; 0: unknown
+  std::vector<std::uint64_t> layer_bytes;  // of one expert of each layer; 0: a layer without experts
+  std::vector<TraceLine> lines;
+
+  std::uint64_t expert_bytes() const;  // of the largest expert
+  // Bytes of one decoded token's experts.
+  std::uint64_t token_bytes() const;
+};
+
+// Fails with the line's number for what is not a trace.
+Result<Trace> read_trace(const std::string& path);
+Result<Trace> parse_trace(std::istream& text, const std::string& name);
+
+void write_trace_shape(std::ostream& file, const Trace& shape);
+void write_trace_line(std::ostream& file, bool decode, std::int64_t token, int layer, std::uint64_t expert_bytes,
+                      std::span<const int> experts);
+
+}  // namespace sluice

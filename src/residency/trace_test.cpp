@@ -1,0 +1,101 @@
+// Traces are read as they are written, others' too; what is no trace is refused with its line.
+#include "residency/trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "residency/trace_report.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+
+Result<Trace> parse(const std::string& text) {
+  std::istringstream stream(text);
+  return parse_trace(stream, "t.trace");
+}
+
+TEST(Trace, ReadsWhatItWrites) {
+  std::ostringstream text;
+  Trace shape;
+  shape.layers = 4, shape.experts = 9, shape.top_k = 2, shape.slots = 7;
+  write_trace_shape(text, shape);
+  write_trace_line(text, false, 0, 1, 100, std::vector<int>{3, 5, 3, 8});
+  write_trace_line(text, true, 2, 3, 120, std::vector<int>{0, 8});
+  const Result<Trace> trace = parse(text.str());
+  ASSERT_TRUE(trace.has_value()) << trace.error().what;
+  EXPECT_EQ(trace->layers, 4);
+  EXPECT_EQ(trace->experts, 9);
+  EXPECT_EQ(trace->top_k, 2);
+  EXPECT_EQ(trace->slots, 7);
+  EXPECT_EQ(trace->layer_bytes, (std::vector<std::uint64_t>{0, 100, 0, 120}));
+  EXPECT_EQ(trace->expert_bytes(), 120u);
+  EXPECT_EQ(trace->token_bytes(), 440u);
+  ASSERT_EQ(trace->lines.size(), 2u);
+  EXPECT_FALSE(trace->lines[0].decode);
+  EXPECT_EQ(trace->lines[0].uses, (std::vector<ExpertUse>{{3, 2}, {5, 1}, {8, 1}}));
+  EXPECT_TRUE(trace->lines[1].decode);
+  EXPECT_EQ(trace->lines[1].token, 2);
+  EXPECT_EQ(trace->lines[1].layer, 3);
+}
+
+TEST(Trace, FindsTheShapeOfOthers) {
+  const Result<Trace> trace = parse("# a comment\n0 0 0 10 1 2 3 1\n\n0 0 1 10 4 5\n1 1 0 10 6 2\n1 1 1 10 0 1\n");
+  ASSERT_TRUE(trace.has_value());
+  EXPECT_EQ(trace->layers, 2);
+  EXPECT_EQ(trace->experts, 7);
+  EXPECT_EQ(trace->top_k, 2);  // of decode lines
+  EXPECT_EQ(parse("0 0 0 10 1 2 3\n0 0 1 10 4\n")->top_k, 1);
+}
+
+TEST(Trace, RefusesWhatIsNoTrace) {
+  const std::string good = "1 0 0 10 1\n", shape = "# sluice routing trace: ";
+  for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{
+           {"", "holds no requests"},
+           {"# only words\n", "holds no requests"},
+           {good + "1 0 zero 10 1\n", "line 2 is not a line of whole numbers"},
+           {good + "1 0 0 10 -1\n", "line 2 is not"},
+           {good + "1 0 0 10\n", "line 2 has fewer than five"},
+           {good + "2 0 0 10 1\n", "line 2 has phase 2"},
+           {good + "1 0 99999 10 1\n", "line 2 has layer 99999"},
+           {good + "1 0 0 10 99999999\n", "line 2 has expert 99999999"},
+           {good + "1 0 0 11 1\n", "layer 0 had 10 before"},
+           {good + "1 0 1 0 1\n", "0 bytes"},
+           {good + "1 0 0 10 99999999999999999999\n", "line 2 is not"},
+           {shape + "1 1\n" + good, "line 1 is not the shape"},
+           {shape + "1 1 1 0\n" + good, "outside the shape"}}) {
+    const Result<Trace> trace = parse(text);
+    ASSERT_FALSE(trace.has_value()) << text;
+    EXPECT_EQ(trace.error().kind, ErrorKind::bad_input);
+    EXPECT_THAT(trace.error().what, HasSubstr("t.trace"));
+    EXPECT_THAT(trace.error().what, HasSubstr(what));
+  }
+  EXPECT_EQ(read_trace("/nowhere/t.trace").error().kind, ErrorKind::bad_input);
+}
+
+TEST(TraceReport, CountsReuseOverlapAndHotExperts) {
+  // Layer 0: {1 2} then {1 3} then {2 3}; layer 1: 5 always.
+  const Result<Trace> trace =
+      parse("0 0 0 10 1 2\n0 0 1 10 5 6\n1 1 0 10 1 3\n1 1 1 10 5 6\n1 2 0 10 2 3\n1 2 1 10 5 7\n");
+  ASSERT_TRUE(trace.has_value());
+  const TraceReport report = report_on(*trace);
+  EXPECT_EQ(report.decode_tokens, 2u);
+  EXPECT_EQ(report.requests, 12u);
+  EXPECT_EQ(report.decode_requests, 8u);
+  EXPECT_EQ(report.distinct, 6u);
+  EXPECT_EQ(report.seen_before, 6u);        // all but 3 and 7 when new
+  EXPECT_EQ(report.reuse[0].requests, 5u);  // 1; 5 6; 3; 5
+  EXPECT_EQ(report.reuse[1].requests, 6u);  // and 2 from two before
+  EXPECT_EQ(report.layers[0].repeated, 2u);
+  EXPECT_EQ(report.layers[1].repeated, 3u);
+  EXPECT_EQ(report.by_use[0].key, (ExpertKey{1, 5}));
+  EXPECT_EQ(report.by_use[0].uses, 3u);
+  EXPECT_DOUBLE_EQ(report.share_of_hottest(0.1), 3.0 / 12);
+  EXPECT_DOUBLE_EQ(report.share_of_hottest(1), 1);
+}
+
+}  // namespace
+}  // namespace sluice
