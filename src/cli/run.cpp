@@ -17,6 +17,7 @@
 #include "cli/sampling_flags.h"
 #include "cli/token_output.h"
 #include "engine/report.h"
+#include "engine/trace_recorder.h"
 #include "residency/machine.h"
 
 namespace sluice::cli {
@@ -26,7 +27,7 @@ namespace {
 struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
-  std::string prompt, prompt_file, json, system, think, dump_logits;
+  std::string prompt, prompt_file, json, system, think, dump_logits, trace;
   std::vector<int> ids;
   bool special = false, chat = false, recompute = false;
   int max_tokens = 256;
@@ -137,6 +138,10 @@ Result<> run(const RunFlags& flags) {
   TRY(flags.sampling.params.validate());
   LogitsFile logits(flags.dump_logits);
   TRY(logits.check());
+  std::unique_ptr<TraceRecorder> trace;
+  if (!flags.trace.empty()) {
+    TRY_TAKE(trace, TraceRecorder::open(flags.trace));
+  }
   TRY_TAKE(EngineOptions options, flags.model.options());
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(const Prompt prompt, read_prompt(flags, model));
@@ -148,6 +153,7 @@ Result<> run(const RunFlags& flags) {
     warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
                      format_bytes(plan.planned_bytes), format_bytes(available)));
   TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  if (trace) trace->attach(*engine);
   RunReport report;
   report.prompt_ids = prompt.ids;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -159,11 +165,15 @@ Result<> run(const RunFlags& flags) {
     return output->add(id);
   };
   const auto on_logits = [&](std::span<const float> row) { logits.add(row); };
-  const auto on_prefill = [&](std::size_t done, std::size_t) { progress.at(done); };
+  const auto on_prefill = [&](std::size_t done, std::size_t of) {
+    progress.at(done);
+    if (trace && done == of) trace->decoding();
+  };
   TRY_TAKE(report.generation, generate(*engine, make_request(flags, *engine, prompt), {on_logits, on_token, on_prefill},
                                        interrupt_flag()));
   output->finish();
   TRY(logits.check());
+  if (trace) TRY(trace->finish());
 
   report.text = output->text();
   report.reasoning = output->reasoning();
@@ -201,13 +211,16 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_option("--max-tokens", flags->max_tokens, "New tokens at most")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));
-  command->add_flag("--recompute", flags->recompute,
-                    "Compute the whole sequence again for each token (same tokens, slow)");
+  CLI::Option* const recompute = command->add_flag(
+      "--recompute", flags->recompute, "Compute the whole sequence again for each token (same tokens, slow)");
   flags->sampling.add(*command);
   command
       ->add_option("--dump-logits", flags->dump_logits,
                    "Write the logits each token was chosen from: rows of little-endian fp32")
       ->type_name("FILE");
+  command->add_option("--trace", flags->trace, "Write the routing: which experts each layer asked for (see trace)")
+      ->type_name("FILE")
+      ->excludes(recompute);
   command->add_option("--json", flags->json, "Write everything measured; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }

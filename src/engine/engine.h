@@ -48,6 +48,7 @@ class Engine {
   const char* io_mode() const;
   EngineStats stats() const;
   std::uint64_t expert_bytes() const { return survey_.bound.experts.payload_bytes(); }  // of the checkpoint
+  const ExpertTable& expert_table() const { return survey_.bound.experts; }
   // Told about every layer's choice of experts; for traces and goldens. May be empty.
   void observe(std::function<void(int layer, const Routes&)> routed, std::function<void(int layer, Rows)> after_layer);
 

@@ -1,0 +1,101 @@
+// sluice trace report FILE: how much tokens share, and which experts are hot.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "residency/trace_report.h"
+
+namespace sluice::cli {
+namespace {
+
+constexpr double kShares[] = {0.01, 0.05, 0.1, 0.25, 0.5};
+
+struct Flags {
+  std::string trace, json;
+  int hottest = 10;
+};
+
+double share(std::uint64_t part, std::uint64_t of) {
+  return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
+}
+
+nlohmann::json to_json(const Flags& flags, const Trace& trace, const TraceReport& report) {
+  nlohmann::json json = {{"layers", trace.layers},
+                         {"experts", trace.experts},
+                         {"top_k", trace.top_k},
+                         {"token_bytes", trace.token_bytes()},
+                         {"decode_tokens", report.decode_tokens},
+                         {"requests", report.requests},
+                         {"decode_requests", report.decode_requests},
+                         {"distinct_experts", report.distinct},
+                         {"seen_before", share(report.seen_before, report.decode_requests)}};
+  for (const TraceReport::Reuse& reuse : report.reuse)
+    json["reuse"].push_back({{"tokens", reuse.lines}, {"share", share(reuse.requests, report.decode_requests)}});
+  for (std::size_t layer = 0; layer < report.layers.size(); ++layer)
+    if (report.layers[layer].requests > 0)
+      json["overlap"].push_back(
+          {{"layer", layer}, {"share", share(report.layers[layer].repeated, report.layers[layer].requests)}});
+  for (const double part : kShares)
+    json["concentration"].push_back({{"hottest", part}, {"share", report.share_of_hottest(part)}});
+  for (std::size_t rank = 0; rank < std::min(report.by_use.size(), static_cast<std::size_t>(flags.hottest)); ++rank) {
+    const HotExpert& hot = report.by_use[rank];
+    json["hottest"].push_back({{"layer", hot.key.layer}, {"expert", hot.key.expert}, {"uses", hot.uses}});
+  }
+  return json;
+}
+
+std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& report) {
+  std::string text =
+      fmt::format("{} layers, {} experts a layer, {} a token; {} decoded tokens, {} requests\n", trace.layers,
+                  trace.experts, trace.top_k, format_count(report.decode_tokens), format_count(report.requests));
+  text += fmt::format("one token asks for {}; {} distinct experts were used, {} in all\n",
+                      format_bytes(trace.token_bytes()), format_count(report.distinct),
+                      format_bytes(report.distinct * trace.expert_bytes()));
+  text += "\nof the experts a decoded token uses, used by one of the n requests of its layer before:\n";
+  for (const TraceReport::Reuse& reuse : report.reuse)
+    text += fmt::format("  n = {:>2}   {:5.1f} %\n", reuse.lines, 100 * share(reuse.requests, report.decode_requests));
+  text += fmt::format("  ever     {:5.1f} %\n", 100 * share(report.seen_before, report.decode_requests));
+  text += "\noverlap with the token before, by layer:\n";
+  for (std::size_t layer = 0, shown = 0; layer < report.layers.size(); ++layer) {
+    const TraceReport::LayerOverlap& overlap = report.layers[layer];
+    if (overlap.requests == 0) continue;
+    text += fmt::format("  {:>3}: {:5.1f} %{}", layer, 100 * share(overlap.repeated, overlap.requests),
+                        ++shown % 6 == 0 ? "\n" : "");
+  }
+  text += "\n\nrequests that the hottest experts take:\n";
+  for (const double part : kShares)
+    text += fmt::format("  hottest {:>2.0f} %   {:5.1f} %\n", 100 * part, 100 * report.share_of_hottest(part));
+  for (std::size_t rank = 0; rank < std::min(report.by_use.size(), static_cast<std::size_t>(flags.hottest)); ++rank) {
+    const HotExpert& hot = report.by_use[rank];
+    text += fmt::format("  layer {:>3} expert {:>3}: {} times\n", hot.key.layer, hot.key.expert, hot.uses);
+  }
+  return text;
+}
+
+Result<> run(const Flags& flags) {
+  TRY_TAKE(const Trace trace, read_trace(flags.trace));
+  const TraceReport report = report_on(trace);
+  if (flags.json != "-") std::fputs(to_text(flags, trace, report).c_str(), stdout);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(flags, trace, report));
+}
+
+}  // namespace
+
+void add_trace_report(CLI::App& trace, Chosen& chosen) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* const command = trace.add_subcommand("report", "How much tokens share, and which experts are hot");
+  command->add_option("FILE", flags->trace, "A routing trace")->required();
+  command->add_option("--hottest", flags->hottest, "How many hot experts to list")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 20));
+  command->add_option("--json", flags->json, "Write the figures; - is standard output")->type_name("FILE");
+  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+}
+
+}  // namespace sluice::cli
