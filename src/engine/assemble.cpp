@@ -56,7 +56,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   engine->model_ =
       config.open(engine->survey_.scope(), plan.prefill_chunk,
                   {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get()});
-  engine->logits_.resize(static_cast<std::size_t>(config.vocab_size()));
+  engine->logits_.resize(static_cast<std::size_t>(options.slots) * static_cast<std::size_t>(config.vocab_size()));
   engine->choosable_ = static_cast<std::size_t>(ids_with_tokens(config.vocab_size(), engine->tokenizer()));
   return engine;
 }

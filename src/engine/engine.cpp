@@ -6,38 +6,52 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
+
 namespace sluice {
 
 std::unique_ptr<SequenceState> Engine::new_state() const {
   return std::make_unique<SequenceState>(config().state_shape(survey_.scope()));
 }
 
-Result<> Engine::step(SequenceState& state, std::span<const int> tokens, bool want_logits) {
-  const int rows = static_cast<int>(tokens.size()), vocab = config().vocab_size();
-  state.open(rows);
-  const Segment segment{&state, 0, rows};
-  const int last_row[] = {rows - 1};
+Result<> Engine::step(std::span<const BatchPart> parts) {
+  std::vector<int> tokens, logit_rows;
+  std::vector<Segment> segments;
+  for (const BatchPart& part : parts) {
+    const int first = static_cast<int>(tokens.size()), rows = static_cast<int>(part.tokens.size());
+    part.state->open(rows);
+    segments.push_back({part.state, first, rows});
+    tokens.insert(tokens.end(), part.tokens.begin(), part.tokens.end());
+    for (int row = rows - part.logit_rows; row < rows; ++row) logit_rows.push_back(first + row);
+  }
+  const int vocab = config().vocab_size();
+  SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
+  SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().slots);
   TRY(model_->forward({.tokens = tokens,
-                       .segments = {&segment, 1},
-                       .logit_rows = want_logits ? std::span<const int>(last_row) : std::span<const int>(),
-                       .logits = {logits_.data(), 1, vocab, vocab},
+                       .segments = segments,
+                       .logit_rows = logit_rows,
+                       .logits = {logits_.data(), static_cast<int>(logit_rows.size()), vocab, vocab},
                        .after_layer = after_layer_,
                        .routed = routed_}));
-  state.commit(rows);
-  if (want_logits && !std::ranges::all_of(logits_, [](float logit) { return std::isfinite(logit); }))
-    return fail(ErrorKind::corrupt, fmt::format("the logits after token {} are not finite numbers", state.length()),
-                "weights are damaged: run sluice verify on the checkpoint");
+  for (const Segment& segment : segments) segment.state->commit(segment.rows);
   return {};
 }
 
-Result<> Engine::feed(SequenceState& state, std::span<const int> tokens, const CancelFlag& cancel) {
-  while (!tokens.empty()) {
-    if (cancel.requested()) return fail(ErrorKind::cancelled, "interrupted");
-    const std::size_t rows = std::min(tokens.size(), static_cast<std::size_t>(plan_.prefill_chunk));
-    TRY(step(state, tokens.first(rows), rows == tokens.size()));
-    tokens = tokens.subspan(rows);
-  }
-  return {};
+std::span<const float> Engine::logits(int row) const {
+  const auto vocab = static_cast<std::size_t>(config().vocab_size());
+  return std::span(logits_).subspan(static_cast<std::size_t>(row) * vocab, vocab);
+}
+
+Result<> Engine::check_logits(int row, const SequenceState& state) const {
+  if (std::ranges::all_of(logits(row), [](float logit) { return std::isfinite(logit); })) return {};
+  return fail(ErrorKind::corrupt, fmt::format("the logits after token {} are not finite numbers", state.length()),
+              "weights are damaged: run sluice verify on the checkpoint");
+}
+
+Result<> Engine::step(SequenceState& state, std::span<const int> tokens, bool want_logits) {
+  const BatchPart part{&state, tokens, want_logits ? 1 : 0};
+  TRY(step({&part, 1}));
+  return want_logits ? check_logits(0, state) : Result<>{};
 }
 
 const char* Engine::io_mode() const {

@@ -22,20 +22,31 @@ struct EngineStats {
   std::uint64_t embedding_bytes_read = 0;
 };
 
+// The next rows of one sequence in a step of many.
+struct BatchPart {
+  SequenceState* state = nullptr;
+  std::span<const int> tokens;
+  int logit_rows = 0;  // of the last rows
+};
+
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> open(Survey survey, const MemoryPlan& plan);
 
   std::unique_ptr<SequenceState> new_state() const;
-  // Runs rows of one sequence and commits them. logits [vocab] of the last row are left in last_logits() if wanted.
-  // Requires: 1 <= tokens.size() <= plan().prefill_chunk.
+  // One forward pass over rows of several sequences; commits them. A sequence's logits do not depend on who else is in
+  // the step. If it fails, every state of the step is broken.
+  // Requires: at least one row, at most plan().prefill_chunk rows and options().slots rows of logits in all.
+  Result<> step(std::span<const BatchPart> parts);
+  // [vocab], of the last step: counted over all its parts. check_logits says whether they are numbers.
+  std::span<const float> logits(int row) const;
+  Result<> check_logits(int row, const SequenceState& state) const;
+  // The same for rows of one sequence; the logits of the last one are left in last_logits() if wanted, and checked.
   Result<> step(SequenceState& state, std::span<const int> tokens, bool want_logits);
-  // Feeds any number of tokens in chunks. Cancelled between chunks.
-  Result<> feed(SequenceState& state, std::span<const int> tokens, const CancelFlag& cancel);
-  std::span<const float> last_logits() const { return logits_; }
+  std::span<const float> last_logits() const { return logits(0); }
   // The same without the rows of lm_head that no token belongs to: what may be chosen from. Releases round their
   // vocabulary up, and nothing was learned for the rest.
-  std::span<const float> choosable_logits() const { return last_logits().first(choosable_); }
+  std::span<const float> choosable_logits(int row = 0) const { return logits(row).first(choosable_); }
   // For callers that form their own batches: drafting, goldens.
   Model& model() { return *model_; }
 
@@ -67,7 +78,7 @@ class Engine {
   std::unique_ptr<ExpertStore> experts_;
   std::unique_ptr<RowTable> embedding_;
   std::unique_ptr<Model> model_;
-  std::vector<float> logits_;
+  std::vector<float> logits_;  // [slots, vocab]
   std::size_t choosable_ = 0;
   std::function<void(int, const Routes&)> routed_;
   std::function<void(int, Rows)> after_layer_;

@@ -19,8 +19,8 @@ inline constexpr int kReaders = 4;  // threads that read from disk
 std::uint64_t program_bytes(int threads);
 // The tensor index while it is built, and what binding leaves of it.
 std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCensus& bound);
-// The rows of logits being sampled.
-std::uint64_t logits_bytes(const ModelConfig& config);
+// A row of logits for each slot, and what sampling one of them takes.
+std::uint64_t logits_bytes(const ModelConfig& config, int slots);
 std::uint64_t io_bytes();
 // Distinct embedding rows kept in memory for a prefill chunk of this size.
 int embedding_rows_kept(int chunk);

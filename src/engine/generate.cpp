@@ -1,82 +1,38 @@
 // See generate.h.
 #include "engine/generate.h"
 
-#include <algorithm>
-#include <chrono>
-
-#include "engine/logits_hash.h"
+#include "engine/batcher.h"
 
 namespace sluice {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+class OneRequest final : public RequestListener {
+ public:
+  OneRequest(const GenerationSink& sink, const CancelFlag& cancel) : sink_(sink), cancel_(cancel) {}
+  bool cancelled() const override { return cancel_.requested(); }
+  void prefilled(std::size_t done, std::size_t of) override { sink_.prefill(done, of); }
+  void logits(std::span<const float> row) override { sink_.logits(row); }
+  bool token(const TokenEvent& token) override { return sink_.token(token.id); }
+  void finished(Result<Generation> made) override { made_ = std::move(made); }
 
-// Feeds the prompt in chunks, telling the sink after each.
-Result<> prefill(Engine& engine, SequenceState& state, std::span<const int> tokens, const GenerationSink& sink,
-                 const CancelFlag& cancel) {
-  const auto chunk = static_cast<std::size_t>(engine.plan().prefill_chunk);
-  for (std::size_t done = 0; done < tokens.size();) {
-    if (cancel.requested()) return fail(ErrorKind::cancelled, "interrupted");
-    const std::size_t rows = std::min(chunk, tokens.size() - done);
-    TRY(engine.step(state, tokens.subspan(done, rows), done + rows == tokens.size()));
-    done += rows;
-    sink.prefill(done, tokens.size());
-  }
-  return {};
-}
+  Result<Generation> take() { return std::move(made_); }
+
+ private:
+  const GenerationSink& sink_;
+  const CancelFlag& cancel_;
+  Result<Generation> made_;
+};
 
 }  // namespace
 
-std::string_view finish_name(Finish finish) {
-  return finish == Finish::stop ? "stop" : finish == Finish::length ? "length" : "cancelled";
-}
-
 Result<Generation> generate(Engine& engine, const Request& request, const GenerationSink& sink,
                             const CancelFlag& cancel) {
-  Generation made;
-  LogitsHash hash;
-  Sampler sampler(request.sampling, request.seed);
-  std::vector<int> sequence = request.prompt;
-  for (int id : sequence) sampler.saw_prompt(id);
-  std::unique_ptr<SequenceState> state = engine.new_state();
-
-  const auto begin = Clock::now();
-  Result<> fed = prefill(engine, *state, sequence, sink, cancel);
-  made.prefill_seconds = seconds_since(begin);
-  const auto decode_begin = Clock::now();
-  while (fed && static_cast<int>(made.ids.size()) < request.max_tokens) {
-    hash.add(engine.last_logits());
-    sink.logits(engine.last_logits());
-    const int id = sampler.choose(engine.choosable_logits(), static_cast<int>(sequence.size()));
-    sampler.saw(id);
-    sequence.push_back(id);
-    made.ids.push_back(id);
-    const bool go_on = sink.token(id);
-    if (!go_on || std::ranges::find(request.stop_ids, id) != request.stop_ids.end()) {
-      made.finish = Finish::stop;
-      break;
-    }
-    if (static_cast<int>(made.ids.size()) == request.max_tokens) break;
-    if (cancel.requested()) {
-      made.finish = Finish::cancelled;
-      break;
-    }
-    if (request.recompute) {
-      state = engine.new_state();
-      fed = engine.feed(*state, sequence, cancel);
-    } else {
-      fed = engine.step(*state, {&sequence.back(), 1}, true);
-    }
-  }
-  if (!fed) {
-    if (fed.error().kind != ErrorKind::cancelled) return tl::unexpected<Error>(std::move(fed.error()));
-    made.finish = Finish::cancelled;
-  }
-  made.decode_seconds = seconds_since(decode_begin);
-  made.logits_hash = hash.hex();
-  return made;
+  Batcher batcher(engine);
+  const auto one = std::make_shared<OneRequest>(sink, cancel);
+  batcher.add(request, one);
+  while (!batcher.idle()) batcher.step();
+  return one->take();
 }
 
 }  // namespace sluice

@@ -62,16 +62,18 @@ PlanNeeds find_needs(const Survey& survey) {
     needs.expert_layers += bound.experts.has(layer, 0) ? 1 : 0;
   needs.state_bytes = config.state_shape(survey.scope()).bytes(options.context);
   if (options.draft_head) needs.state_bytes += config.draft_state_shape().bytes(options.context);
+  needs.state_bytes *= static_cast<std::uint64_t>(options.slots);
   needs.threads = options.threads;
   needs.chunks = chunks(options);
   for (int rows : needs.chunks) {
     needs.scratch_bytes.push_back(
         config.scratch_bytes(survey.scope(), rows) +
-        CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) + logits_bytes(config));
+        CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) +
+        logits_bytes(config, options.slots));
     needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
   }
   needs.io_bytes = io_bytes();
-  needs.baseline_bytes = program_bytes(options.threads) + index_bytes(survey.files, bound) +
+  needs.baseline_bytes = program_bytes(options.threads) + options.overhead_bytes + index_bytes(survey.files, bound) +
                          (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
   return needs;
 }

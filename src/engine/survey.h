@@ -25,8 +25,10 @@ struct EngineOptions {
   int context_need = 0;   // what this run will need at least: prompt + new tokens
   int prefill_chunk = 0;  // rows of a prefill step; 0: as the plan finds good
   IoMode io = IoMode::automatic;
-  int layers = 0;           // bind only the first N layers; 0: all
-  bool draft_head = false;  // bind the head that drafts tokens too; without effect on models that have none
+  int slots = 1;                     // sequences that run at the same time, each with a context of its own
+  std::uint64_t overhead_bytes = 0;  // what the command itself holds beside the model
+  int layers = 0;                    // bind only the first N layers; 0: all
+  bool draft_head = false;           // bind the head that drafts tokens too; without effect on models that have none
 };
 
 // A checkpoint directory's small files, understood.

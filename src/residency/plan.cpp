@@ -188,7 +188,7 @@ tl::unexpected<Error> refuse(const PlanNeeds& needs, std::uint64_t budget, std::
   const Planner planner(needs);
   std::array<std::pair<std::uint64_t, const char*>, 5> parts = {{
       {needs.baseline_bytes + needs.io_bytes, "the program itself"},
-      {needs.state_bytes, "the state of one sequence"},
+      {needs.state_bytes, "the state of its sequences"},
       {planner.of_chunk(0), "activations"},
       {needs.step_bytes.empty() ? 0 : *std::ranges::max_element(needs.step_bytes), "the largest step of the trunk"},
       {planner.experts(std::min<std::uint64_t>(1, needs.expert_count)), "one expert"},

@@ -103,7 +103,7 @@ TEST(Plan, BelowTheMinimumItRefusesWithNumbersAndAWayOut) {
   const auto plan = make_plan(needs, minimum - 1);
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(plan.error().kind, ErrorKind::refused);
-  for (const char* part : {"the state of one sequence", "the largest step of the trunk", "MiB"})
+  for (const char* part : {"the state of its sequences", "the largest step of the trunk", "MiB"})
     EXPECT_NE(plan.error().what.find(part), std::string::npos) << plan.error().what;
   EXPECT_NE(plan.error().hint.find("--context"), std::string::npos);
   const std::uint64_t offered = std::stoull(plan.error().hint.substr(plan.error().hint.find("--memory ") + 9)) << 20;

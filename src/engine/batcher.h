@@ -1,0 +1,49 @@
+// Many requests through one model: each step is one forward pass over rows of all sequences that have a slot, so the
+// weights it needs are read once for all of them.
+//
+// What a request generates does not depend on its company. Owned and called by one thread; see engine_thread.h for one
+// that takes requests from others.
+#pragma once
+
+#include <deque>
+#include <list>
+#include <memory>
+
+#include "engine/engine.h"
+#include "engine/request.h"
+#include "engine/sequence.h"
+
+namespace sluice {
+
+class Batcher {
+ public:
+  explicit Batcher(Engine& engine);
+
+  // The listener is kept until it was told the end. Requires: the request is as request.h asks.
+  void add(Request request, std::shared_ptr<RequestListener> listener);
+  bool idle() const { return running_.empty() && waiting_.empty(); }
+  std::size_t waiting() const { return waiting_.size(); }
+  std::size_t running() const { return running_.size(); }
+  // Ends what was cancelled, gives out free slots, computes one step. A step that fails ends every request that was in
+  // it; the others, and those to come, go on.
+  void step();
+  // Ends everything as if it had been cancelled.
+  void cancel_all();
+
+ private:
+  struct Waiting {
+    Request request;
+    std::shared_ptr<RequestListener> listener;
+  };
+  void drop_cancelled(bool all);
+  void admit();
+  void compute(const StepPlan& plan);
+  void end_those_over();
+
+  Engine& engine_;
+  StepLimits limits_;
+  std::deque<Waiting> waiting_;
+  std::list<Sequence> running_;
+};
+
+}  // namespace sluice

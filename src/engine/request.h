@@ -1,0 +1,62 @@
+// What is asked of the engine and what comes back, as plain values: ids in, ids out. Text is its clients' business.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "generate/logprobs.h"
+#include "generate/sampler.h"
+
+namespace sluice {
+
+struct Request {
+  std::vector<int> prompt;         // at least one id, all inside the vocabulary
+  int max_tokens = 256;            // 0: the prompt is only computed. prompt + max_tokens fit into the context
+  std::vector<int> stop_ids = {};  // the id itself is the last one emitted
+  SamplingParams sampling = {};    // valid
+  std::uint64_t seed = 0;
+  int top_logprobs = -1;         // alternatives to report with each token; -1: no log probabilities at all
+  bool prompt_logprobs = false;  // the same for the prompt's tokens from the second on; requires top_logprobs >= 0
+  bool recompute = false;  // no state between tokens: the whole sequence again for each. Same tokens, for checking.
+};
+
+enum class Finish { stop, length, cancelled };
+std::string_view finish_name(Finish finish);
+
+// What a request made.
+struct Generation {
+  std::vector<int> ids;
+  Finish finish = Finish::length;
+  std::string logits_hash;  // XXH3-64 over the logits rows that the ids were chosen from, -0 as 0; 16 hex digits
+  double prefill_seconds = 0, decode_seconds = 0;
+};
+
+// One token of a sequence. logprobs is empty if none were asked for.
+struct TokenEvent {
+  int id = 0;
+  TokenLogprobs logprobs;
+};
+
+// Follows one request. Called by the thread that runs the batch, which waits for it: implementations are quick.
+class RequestListener {
+ public:
+  virtual ~RequestListener() = default;
+  // Asked between steps, whether the request waits, prefills or decodes.
+  virtual bool cancelled() const = 0;
+  // Prompt tokens done so far; done = 0 when the request gets its slot.
+  virtual void prefilled(std::size_t /*done*/, std::size_t /*of*/) {}
+  // A token of the prompt from the second on, if prompt_logprobs.
+  virtual void prompt_token(const TokenEvent& /*token*/) {}
+  // The row that the next token is chosen from.
+  virtual void logits(std::span<const float> /*row*/) {}
+  // A new token. False: stop here (a stop string was met).
+  virtual bool token(const TokenEvent& token) = 0;
+  // The last call. Cancellation is not an error: what was generated comes back with Finish::cancelled.
+  virtual void finished(Result<Generation> made) = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,190 @@
+// What a request generates does not depend on who else is in the batch: ids and the bits of the logits are those of the
+// request alone, whoever comes, goes or is cancelled meanwhile.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "engine/batcher.h"
+#include "engine/engine_thread.h"
+#include "engine/generate.h"
+#include "support/engine/recorded_run.h"
+#include "support/must.h"
+
+namespace sluice::test {
+namespace {
+
+struct Answer {
+  std::vector<int> ids;
+  std::string logits_hash;
+  std::vector<double> logprobs;
+  bool operator==(const Answer&) const = default;
+};
+
+class Recorder final : public RequestListener {
+ public:
+  explicit Recorder(int cancel_after = -1) : cancel_after_(cancel_after) {}
+  bool cancelled() const override { return cancel_now || (cancel_after_ >= 0 && asked_++ >= cancel_after_); }
+  void prompt_token(const TokenEvent& token) override { answer.logprobs.push_back(token.logprobs.chosen); }
+  bool token(const TokenEvent& token) override {
+    answer.logprobs.push_back(token.logprobs.chosen);
+    return true;
+  }
+  void finished(Result<Generation> made) override {
+    Generation generation = must(std::move(made));
+    answer.ids = std::move(generation.ids);
+    answer.logits_hash = std::move(generation.logits_hash);
+    finish = generation.finish;
+    ++times_finished;
+  }
+
+  Answer answer;
+  Finish finish = Finish::length;
+  std::atomic<int> times_finished = 0;
+  std::atomic<bool> cancel_now = false;
+
+ private:
+  int cancel_after_;
+  mutable int asked_ = 0;
+};
+
+class Company : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr int kVocabulary = 200;
+
+  std::string directory() const {
+    return (std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string();
+  }
+  // Everything resident, or as little as runs.
+  std::unique_ptr<Engine> open(int slots, bool roomy, int chunk) const {
+    EngineOptions options;
+    options.threads = 2;
+    options.context = 128;
+    options.prefill_chunk = chunk;
+    options.slots = slots;
+    options.memory_bytes = roomy ? resident_budget(directory(), options) : minimum_budget(directory(), options);
+    Survey found = must(survey(must(know_model(directory())), options));
+    const MemoryPlan plan = must(plan_memory(found));
+    return must(Engine::open(std::move(found), plan));
+  }
+  static Request random_request(std::mt19937& random) {
+    Request request;
+    for (std::size_t length = 1 + random() % 40; length > 0; --length)
+      request.prompt.push_back(static_cast<int>(random() % kVocabulary));
+    request.max_tokens = 1 + static_cast<int>(random() % 12);
+    request.seed = random();
+    if (random() % 2 == 0) request.sampling = {.temperature = 0.9, .top_k = 20, .top_p = 0.95, .repeat_penalty = 1.1};
+    if (random() % 3 == 0) {
+      request.top_logprobs = 2;
+      request.prompt_logprobs = random() % 2 == 0;
+    }
+    return request;
+  }
+  static Answer alone(Engine& engine, const Request& request) {
+    Batcher batcher(engine);
+    const auto recorder = std::make_shared<Recorder>();
+    batcher.add(request, recorder);
+    while (!batcher.idle()) batcher.step();
+    return recorder->answer;
+  }
+};
+
+TEST_P(Company, ChangesNothing) {
+  for (const auto& [slots, roomy, chunk] : {std::tuple{3, true, 16}, {4, false, 8}, {2, false, 1}}) {
+    const unsigned seed = static_cast<unsigned>(slots);
+    SCOPED_TRACE(testing::Message() << slots << " slots, seed " << seed);
+    std::mt19937 random(seed);
+    std::vector<Request> requests(10);
+    std::vector<Answer> wanted;
+    const std::unique_ptr<Engine> one = open(1, true, 0);
+    for (Request& request : requests) {
+      request = random_request(random);
+      wanted.push_back(alone(*one, request));
+    }
+    const std::unique_ptr<Engine> many = open(slots, roomy, chunk);
+    Batcher batcher(*many);
+    std::vector<std::shared_ptr<Recorder>> recorders;
+    for (std::size_t come = 0; come < requests.size() || !batcher.idle();) {
+      while (come < requests.size() && (batcher.idle() || random() % 3 == 0)) {
+        recorders.push_back(std::make_shared<Recorder>());
+        batcher.add(requests[come++], recorders.back());
+        if (random() % 2 == 0)  // and one that will leave early: in the queue, in its prompt or in its answer
+          batcher.add(random_request(random), std::make_shared<Recorder>(static_cast<int>(random() % 20)));
+      }
+      batcher.step();
+      ASSERT_LE(batcher.running(), static_cast<std::size_t>(slots));
+    }
+    for (std::size_t index = 0; index < requests.size(); ++index) {
+      EXPECT_EQ(recorders[index]->times_finished, 1);
+      EXPECT_EQ(recorders[index]->answer, wanted[index]) << "request " << index;
+    }
+  }
+}
+
+// The same through the engine's own thread, with requests from several others.
+TEST_P(Company, ChangesNothingOverThreads) {
+  constexpr int kClients = 4, kEach = 3;
+  std::mt19937 random(5);
+  std::vector<Request> requests(kClients * kEach);
+  std::vector<Answer> wanted;
+  const std::unique_ptr<Engine> engine = open(3, true, 16);
+  for (Request& request : requests) {
+    request = random_request(random);
+    wanted.push_back(alone(*engine, request));
+  }
+  std::vector<std::shared_ptr<Recorder>> recorders;
+  for (std::size_t index = 0; index < requests.size(); ++index) recorders.push_back(std::make_shared<Recorder>());
+  {
+    EngineThread thread(*engine, 64);
+    std::vector<std::thread> clients;
+    for (std::size_t client = 0; client < kClients; ++client)
+      clients.emplace_back([&, client] {
+        for (std::size_t index = client; index < requests.size(); index += kClients) {
+          const auto fickle = std::make_shared<Recorder>();
+          std::vector<EngineThread::Job> jobs = {{requests[index], recorders[index]}, {requests[index], fickle}};
+          must(thread.submit(std::move(jobs)));
+          fickle->cancel_now = true;
+          while (recorders[index]->times_finished == 0) std::this_thread::yield();
+        }
+      });
+    for (std::thread& client : clients) client.join();
+    while (!thread.idle()) std::this_thread::yield();
+  }
+  for (std::size_t index = 0; index < requests.size(); ++index)
+    EXPECT_EQ(recorders[index]->answer, wanted[index]) << "request " << index;
+}
+
+TEST_P(Company, TheQueueIsBoundedAndEveryoneHearsTheEnd) {
+  const std::unique_ptr<Engine> engine = open(2, true, 16);
+  Request endless;
+  endless.prompt = {1};
+  endless.max_tokens = 100;
+  std::vector<std::shared_ptr<Recorder>> inside;
+  {
+    EngineThread thread(*engine, 3);
+    for (int request = 0; request < 5; ++request) {
+      inside.push_back(std::make_shared<Recorder>());
+      must(thread.submit({{endless, inside.back()}}));
+    }
+    // At most five are inside; some may have ended meanwhile, but never six at once.
+    const auto six = std::vector<EngineThread::Job>(6, {endless, std::make_shared<Recorder>()});
+    const Result<> refused = thread.submit(six);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::refused);
+    thread.drain();
+    EXPECT_FALSE(thread.submit({{endless, std::make_shared<Recorder>()}}));
+  }
+  for (const auto& recorder : inside) EXPECT_EQ(recorder->times_finished, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Company, testing::Values("kimi_k3/a", "kimi_k3/b"), [](const auto& instance) {
+  std::string name = instance.param;
+  std::ranges::replace(name, '/', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace sluice::test
