@@ -50,6 +50,7 @@ class Engine {
   // For callers that form their own batches: drafting, goldens.
   Model& model() { return *model_; }
 
+  const std::string& directory() const { return survey_.model.directory; }
   const ModelConfig& config() const { return *survey_.model.config; }
   const Tokenizer* tokenizer() const { return survey_.model.tokenizer.get(); }  // may be null
   const EngineOptions& options() const { return survey_.options; }

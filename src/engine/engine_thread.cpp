@@ -66,6 +66,11 @@ void EngineThread::drain() {
   draining_ = true;
 }
 
+bool EngineThread::draining() const {
+  const std::lock_guard lock(mutex_);
+  return draining_;
+}
+
 bool EngineThread::idle() const {
   const std::lock_guard lock(mutex_);
   return inside_ == 0;

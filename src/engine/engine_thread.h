@@ -40,6 +40,7 @@ class EngineThread {
   Result<> submit(std::vector<Job> jobs);
   // Nothing new is taken from now on; what was taken goes on.
   void drain();
+  bool draining() const;
   bool idle() const;
   EngineLoad load() const;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,10 +36,10 @@ struct Generation {
   double prefill_seconds = 0, decode_seconds = 0;
 };
 
-// One token of a sequence. logprobs is empty if none were asked for.
+// One token of a sequence.
 struct TokenEvent {
   int id = 0;
-  TokenLogprobs logprobs;
+  std::optional<TokenLogprobs> logprobs = {};  // if asked for
 };
 
 // Follows one request. Called by the thread that runs the batch, which waits for it: implementations are quick.

@@ -85,7 +85,7 @@ void Sequence::choose(const Engine& engine, int row) {
   hash_.add(engine.logits(row));
   listener_->logits(engine.logits(row));
   const std::span<const float> logits = engine.choosable_logits(row);
-  TokenEvent token{sampler_.choose(logits, static_cast<int>(tokens_.size())), {}};
+  TokenEvent token{sampler_.choose(logits, static_cast<int>(tokens_.size()))};
   if (request_.top_logprobs >= 0) token.logprobs = token_logprobs(logits, token.id, request_.top_logprobs);
   sampler_.saw(token.id);
   tokens_.push_back(token.id);

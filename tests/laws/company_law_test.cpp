@@ -28,9 +28,9 @@ class Recorder final : public RequestListener {
  public:
   explicit Recorder(int cancel_after = -1) : cancel_after_(cancel_after) {}
   bool cancelled() const override { return cancel_now || (cancel_after_ >= 0 && asked_++ >= cancel_after_); }
-  void prompt_token(const TokenEvent& token) override { answer.logprobs.push_back(token.logprobs.chosen); }
+  void prompt_token(const TokenEvent& token) override { answer.logprobs.push_back(token.logprobs.value().chosen); }
   bool token(const TokenEvent& token) override {
-    answer.logprobs.push_back(token.logprobs.chosen);
+    if (token.logprobs) answer.logprobs.push_back(token.logprobs->chosen);
     return true;
   }
   void finished(Result<Generation> made) override {

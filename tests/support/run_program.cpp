@@ -49,6 +49,7 @@ RunningProgram::~RunningProgram() {
 }
 
 std::string RunningProgram::out_so_far() const { return read_text(files_ / "out"); }
+std::string RunningProgram::err_so_far() const { return read_text(files_ / "err"); }
 
 void RunningProgram::send(int signal) {
   if (!reaped_) ::kill(pid_, signal);

@@ -28,6 +28,7 @@ class RunningProgram {
   RunningProgram& operator=(const RunningProgram&) = delete;
 
   std::string out_so_far() const;
+  std::string err_so_far() const;
   void send(int signal);
   bool done();       // does not wait
   Outcome finish();  // waits

@@ -1,0 +1,95 @@
+// sluice serve MODEL: the HTTP server.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <memory>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/model_flags.h"
+#include "engine/report.h"
+#include "residency/machine.h"
+#include "serve/server.h"
+
+namespace sluice::cli {
+
+namespace {
+
+struct ServeFlags {
+  ModelFlags model;
+  serve::ServeOptions options;
+  std::string api_key_file;
+  int slots = 4;
+};
+
+// One key a line; blank lines do not count.
+Result<std::vector<std::string>> read_keys(const std::string& path) {
+  std::ifstream file(path);
+  if (!file.good()) return fail(ErrorKind::bad_input, fmt::format("--api-key-file: cannot read {}", path));
+  std::vector<std::string> keys;
+  for (std::string line; std::getline(file, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) keys.push_back(line);
+  }
+  if (keys.empty())
+    return fail(ErrorKind::bad_input, fmt::format("--api-key-file: {} holds no key", path), "write one key a line");
+  return keys;
+}
+
+constexpr int kUsualContext = 4096;
+
+Result<> serve_model(const ServeFlags& flags) {
+  serve::ServeOptions serving = flags.options;
+  if (!flags.api_key_file.empty()) {
+    TRY_TAKE(serving.access.api_keys, read_keys(flags.api_key_file));
+  }
+  TRY_TAKE(EngineOptions options, flags.model.options());
+  TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
+  if (options.context == 0) options.context = std::min(kUsualContext, model.config->max_context());
+  options.slots = flags.slots;
+  options.overhead_bytes = serve::server_bytes(options.context);
+  TRY_TAKE(Survey found, survey(std::move(model), options));
+  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
+  note(plan_line(plan));
+  if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
+    warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
+                     format_bytes(plan.planned_bytes), format_bytes(available)));
+  TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  TRY_TAKE(const std::unique_ptr<serve::Server> server, serve::Server::open(*engine, serving));
+  note(fmt::format("listening on http://{}:{} ({} slots, {} may wait; Ctrl-C ends it)", serving.host, server->port(),
+                   flags.slots, serving.queue));
+  server->run(interrupt_flag());
+  note("stopped: every answer was completed");
+  return {};
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Chosen& chosen) {
+  auto flags = std::make_shared<ServeFlags>();
+  serve::ServeOptions& options = flags->options;
+  CLI::App* command = app.add_subcommand("serve", "An HTTP server that speaks OpenAI's API");
+  flags->model.add(*command);
+  command->add_option("--host", options.host, "Address to listen on")->type_name("ADDRESS")->capture_default_str();
+  command->add_option("--port", options.port, "Port to listen on; 0 is any free one")
+      ->type_name("N")
+      ->check(CLI::Range(0, 65535));
+  command->add_option("--api-key-file", flags->api_key_file, "Ask callers for one of the keys in this file, one a line")
+      ->type_name("FILE");
+  command->add_option("--slots", flags->slots, "Sequences that run at the same time, each with a context of its own")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256));
+  command->add_option("--queue", options.queue, "Sequences that may wait for a slot; more are answered with 429")
+      ->type_name("N")
+      ->check(CLI::Range(0, 100000));
+  command->add_option("--timeout", options.timeout, "Seconds an answer may take, waiting included; 0 is any time")
+      ->type_name("S")
+      ->check(CLI::Range(0, 10'000'000));
+  command->add_option("--cors", options.access.cors_origin, "Let web pages of this origin use the server; * is any")
+      ->type_name("ORIGIN");
+  command->callback([flags, &chosen] { chosen = [flags] { return serve_model(*flags); }; });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,66 @@
+// See generation_ask.h.
+#include "serve/generation_ask.h"
+
+#include <climits>
+
+namespace sluice::serve {
+
+namespace {
+
+constexpr std::size_t kMostStops = 16;
+
+std::vector<std::string> read_stops(const Body& body) {
+  const Json* const stop = body.find("stop");
+  if (stop == nullptr) return {};
+  std::vector<std::string> stops;
+  const auto add = [&](const Json& one) {
+    if (!one.is_string() || one.get_ref<const std::string&>().empty())
+      body.wrong("stop", "must be a string that is not empty, or a list of such strings");
+    else
+      stops.push_back(one.get<std::string>());
+  };
+  if (stop->is_array()) {
+    for (const Json& one : *stop) add(one);
+  } else {
+    add(*stop);
+  }
+  if (stops.size() > kMostStops) body.wrong("stop", "must not hold more than 16 strings");
+  return stops;
+}
+
+void refuse_unsupported(const Body& body) {
+  if (const Json* bias = body.find("logit_bias"); bias != nullptr && !bias->empty())
+    body.wrong("logit_bias", "is not supported");
+  for (const char* name : {"grammar", "json_schema", "functions", "function_call"})
+    if (body.has(name)) body.wrong(name, "is not supported");
+}
+
+}  // namespace
+
+GenerationAsk read_generation(const Body& body, const SamplingParams& defaults) {
+  GenerationAsk ask;
+  ask.sampling = defaults;
+  SamplingParams& sampling = ask.sampling;
+  sampling.temperature = body.number_or("temperature", defaults.temperature, 0, 100);
+  sampling.top_p = body.number_or("top_p", defaults.top_p, 0, 1);
+  if (!(sampling.top_p > 0)) body.wrong("top_p", "must be above 0 and at most 1");
+  sampling.top_k = static_cast<int>(body.integer_or("top_k", defaults.top_k, -1, INT_MAX));
+  if (sampling.top_k < 0) sampling.top_k = 0;  // some callers say -1 for "all"
+  sampling.min_p = body.number_or("min_p", defaults.min_p, 0, 1);
+  sampling.presence_penalty = body.number_or("presence_penalty", defaults.presence_penalty, -100, 100);
+  sampling.frequency_penalty = body.number_or("frequency_penalty", defaults.frequency_penalty, -100, 100);
+  for (const char* name : {"repetition_penalty", "repeat_penalty"}) {
+    sampling.repeat_penalty = body.number_or(name, sampling.repeat_penalty, 0, 100);
+    if (!(sampling.repeat_penalty > 0)) body.wrong(name, "must be above 0 and at most 100");
+  }
+  if (body.has("seed")) ask.seed = static_cast<std::uint64_t>(body.integer_or("seed", 0, INT64_MIN, INT64_MAX));
+  ask.stops = read_stops(body);
+  ask.n = static_cast<int>(body.integer_or("n", 1, 1, kMostChoices));
+  ask.stream = body.flag_or("stream", false);
+  ask.include_usage = body.object("stream_options").flag_or("include_usage", false);
+  body.text_or("model", {});
+  refuse_unsupported(body);
+  return ask;
+}
+
+}  // namespace sluice::serve

@@ -1,0 +1,92 @@
+// See openai_messages.h.
+#include "serve/openai_messages.h"
+
+#include <fmt/format.h>
+
+namespace sluice::serve {
+
+namespace {
+
+// A string, or a list of parts. Media is passed on as such: whether the model can take it is its format's business.
+std::vector<ContentPart> read_content(const Body& message) {
+  const Json* const content = message.find("content");
+  if (content == nullptr) return {};
+  if (content->is_string()) return {{.text = content->get<std::string>()}};
+  std::vector<ContentPart> parts;
+  if (!content->is_array()) {
+    message.wrong("content", "must be a string or a list of parts");
+    return parts;
+  }
+  for (std::size_t index = 0; index < content->size(); ++index) {
+    const Body part = message.element("content", *content, index);
+    const std::string type = part.text("type");
+    if (type == "text" || type == "input_text" || type == "output_text")
+      parts.push_back({.text = part.text("text")});
+    else if (type == "refusal")
+      parts.push_back({.text = part.text("refusal")});
+    else
+      parts.push_back({.kind = ContentPart::Kind::media, .text = type});
+  }
+  return parts;
+}
+
+std::vector<ToolCall> read_calls(const Body& message) {
+  std::vector<ToolCall> calls;
+  const Json* const list = message.list("tool_calls");
+  if (list == nullptr) return calls;
+  for (std::size_t index = 0; index < list->size(); ++index) {
+    const Body one = message.element("tool_calls", *list, index);
+    const Body function = one.object("function");
+    ToolCall call{.id = one.text_or("id", {}), .name = function.text("name")};
+    const Json* const arguments = function.find("arguments");
+    if (arguments != nullptr && arguments->is_object()) {
+      call.arguments = arguments->dump();
+      call.arguments_are_object = true;
+    } else {
+      call.arguments = function.text_or("arguments", {});
+    }
+    calls.push_back(std::move(call));
+  }
+  return calls;
+}
+
+Message read_message(const Body& body) {
+  Message message;
+  if (const Result<Role> role = parse_role(body.text("role")))
+    message.role = *role;
+  else
+    body.wrong("role", fmt::format("is wrong: {}; {}", role.error().what, role.error().hint));
+  message.name = body.text_or("name", {});
+  message.content = read_content(body);
+  for (const char* name : {"reasoning", "reasoning_content"})
+    message.reasoning = body.text_or(name, std::move(message.reasoning));
+  message.calls = read_calls(body);
+  message.tool_call_id = body.text_or("tool_call_id", {});
+  const bool may_be_empty = message.role == Role::assistant && (!message.calls.empty() || !message.reasoning.empty());
+  if (!body.has("content") && !may_be_empty) body.wrong("content", "is missing");
+  return message;
+}
+
+}  // namespace
+
+Conversation read_conversation(const Body& body, std::string_view raw) {
+  Conversation conversation;
+  const Json* const messages = body.list("messages");
+  if (messages == nullptr || messages->empty()) {
+    body.wrong("messages", messages == nullptr ? "is missing" : "must not be empty");
+    return conversation;
+  }
+  for (std::size_t index = 0; index < messages->size(); ++index)
+    conversation.messages.push_back(read_message(body.element("messages", *messages, index)));
+  if (const Json* const tools = body.list("tools")) {
+    for (std::size_t index = 0; index < tools->size(); ++index) {
+      const Body tool = body.element("tools", *tools, index);
+      if (tool.text_or("type", "function") != "function") tool.wrong("type", "must be function");
+      tool.object("function").text("name");
+    }
+    conversation.tools = raw_elements(raw_member(raw, "tools"));
+  }
+  return conversation;
+}
+
+}  // namespace sluice::serve

@@ -1,0 +1,185 @@
+// See prepare.h.
+#include "serve/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/counter_random.h"
+#include "serve/openai_chat.h"
+#include "serve/openai_completions.h"
+
+namespace sluice::serve {
+
+namespace {
+
+ApiResult<int> room_for(const ServedModel& model, std::size_t prompt, const char* field) {
+  if (prompt == 0) return refuse(400, fmt::format("'{}' must not be empty", field), field);
+  if (prompt >= static_cast<std::size_t>(model.context))
+    return refuse(400,
+                  fmt::format("the prompt has {} tokens, and this server's context is {} tokens of prompt and answer",
+                              prompt, model.context),
+                  field, "context_length_exceeded");
+  return model.context - static_cast<int>(prompt);
+}
+
+// What all choices of one prompt have in common. An answer that would not fit is cut at the end of the context.
+Request make_request(const GenerationAsk& ask, std::vector<int> prompt, int room) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.max_tokens = std::min(ask.max_tokens.value_or(room), room);
+  request.sampling = ask.sampling;
+  request.top_logprobs = ask.top_logprobs;
+  return request;
+}
+
+std::uint64_t seed_of(const GenerationAsk& ask, std::uint64_t id, std::size_t choice) {
+  const std::uint64_t seed = ask.seed.value_or(id);
+  return choice == 0 ? seed : counter_random(seed, choice);
+}
+
+ReplyNames names_of(const ServedModel& model, const char* prefix, std::uint64_t id, std::int64_t created) {
+  return {fmt::format("{}-{:016x}", prefix, id), model.name, created};
+}
+
+TokenText prompt_token(const ServedModel& model, int id) {
+  return {std::string(model.tokenizer->bytes(id)), std::nullopt, {}};
+}
+
+}  // namespace
+
+ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& body, const ReplyId& id) {
+  if (model.chat == nullptr)
+    return refuse(400, "this model has no chat format: use /v1/completions", "messages", "unsupported");
+  auto ask = read_chat(body, model.chat->defaults(), model.sampling);
+  if (!ask) return tl::unexpected<ApiError>(std::move(ask.error()));
+  Result<std::vector<int>> prompt = model.chat->render(ask->conversation, ask->options);
+  if (!prompt) return tl::unexpected<ApiError>(to_api_error(prompt.error(), "messages"));
+  const ApiResult<int> room = room_for(model, prompt->size(), "messages");
+  if (!room) return tl::unexpected<ApiError>(room.error());
+
+  const GenerationAsk& generation = ask->generation;
+  Prepared prepared{{}, nullptr, generation.stream, {.prompt_tokens = prompt->size()}};
+  Request request = make_request(generation, std::move(*prompt), *room);
+  const std::vector<int> ends = model.chat->stop_ids();
+  const std::span<const int> stops = model.config->stop_ids();
+  request.stop_ids.assign(stops.begin(), stops.end());
+  request.stop_ids.insert(request.stop_ids.end(), ends.begin(), ends.end());
+  for (std::size_t choice = 0; choice < static_cast<std::size_t>(generation.n); ++choice) {
+    request.seed = seed_of(generation, id.number, choice);
+    prepared.choices.push_back(
+        {request,
+         std::make_unique<TextStream>(model.chat->reply_parser(ask->conversation, ask->options), generation.stops),
+         {}});
+  }
+  prepared.writer =
+      chat_writer(names_of(model, "chatcmpl", id.number, id.created), {.choices = prepared.choices.size(),
+                                                                       .logprobs = generation.top_logprobs >= 0,
+                                                                       .stream = generation.stream,
+                                                                       .include_usage = generation.include_usage});
+  return prepared;
+}
+
+namespace {
+
+ApiResult<std::vector<int>> prompt_ids(const ServedModel& model, RawPrompt prompt) {
+  if (const auto* text = std::get_if<std::string>(&prompt)) {
+    Result<std::vector<int>> ids = model.tokenizer->encode(*text, SpecialSpelling::text);
+    if (!ids) return tl::unexpected<ApiError>(to_api_error(ids.error(), "prompt"));
+    return std::move(*ids);
+  }
+  auto& ids = std::get<std::vector<int>>(prompt);
+  const int vocabulary = std::min(model.config->vocab_size(), model.tokenizer->vocab_size());
+  for (const int id : ids)
+    if (id < 0 || id >= vocabulary)
+      return refuse(400, fmt::format("'prompt' holds a token id outside the vocabulary of {}", vocabulary), "prompt");
+  return std::move(ids);
+}
+
+Piece echo_of(const ServedModel& model, const std::vector<int>& prompt, bool logprobs) {
+  Piece echo;
+  std::string bytes;
+  for (const int id : prompt) bytes += model.tokenizer->bytes(id);
+  echo.events.push_back({.kind = ReplyEvent::Kind::content, .text = as_text(bytes)});
+  if (logprobs) echo.tokens.push_back(prompt_token(model, prompt.front()));
+  return echo;
+}
+
+}  // namespace
+
+ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::string& body, const ReplyId& id) {
+  auto ask = read_completion(body, model.sampling);
+  if (!ask) return tl::unexpected<ApiError>(std::move(ask.error()));
+  const GenerationAsk& generation = ask->generation;
+  Prepared prepared{{}, nullptr, generation.stream, {}};
+  const std::span<const int> stops = model.config->stop_ids();
+  for (RawPrompt& raw : ask->prompts) {
+    auto ids = prompt_ids(model, std::move(raw));
+    if (!ids) return tl::unexpected<ApiError>(std::move(ids.error()));
+    const ApiResult<int> room = room_for(model, ids->size(), "prompt");
+    if (!room) return tl::unexpected<ApiError>(room.error());
+    prepared.prompt.prompt_tokens += ids->size();
+    Request request = make_request(generation, std::move(*ids), *room);
+    request.stop_ids.assign(stops.begin(), stops.end());
+    request.prompt_logprobs = ask->echo && generation.top_logprobs >= 0;
+    for (int choice = 0; choice < generation.n; ++choice) {
+      request.seed = seed_of(generation, id.number, prepared.choices.size());
+      prepared.choices.push_back({request, std::make_unique<TextStream>(*model.tokenizer, generation.stops),
+                                  ask->echo ? echo_of(model, request.prompt, request.prompt_logprobs) : Piece{}});
+    }
+  }
+  prepared.writer =
+      completion_writer(names_of(model, "cmpl", id.number, id.created), {.choices = prepared.choices.size(),
+                                                                         .logprobs = generation.top_logprobs >= 0,
+                                                                         .stream = generation.stream,
+                                                                         .include_usage = generation.include_usage});
+  return prepared;
+}
+
+ApiResult<std::string> tokenize(const ServedModel& model, const std::string& raw) {
+  const auto json = parse_body(raw);
+  if (!json) return tl::unexpected<ApiError>(json.error());
+  const Body body(*json);
+  std::vector<int> ids;
+  if (body.has("messages")) {
+    if (model.chat == nullptr) return refuse(400, "this model has no chat format", "messages", "unsupported");
+    const auto ask = read_chat(raw, model.chat->defaults(), model.sampling);
+    if (!ask) return tl::unexpected<ApiError>(ask.error());
+    Result<std::vector<int>> rendered = model.chat->render(ask->conversation, ask->options);
+    if (!rendered) return tl::unexpected<ApiError>(to_api_error(rendered.error(), "messages"));
+    ids = std::move(*rendered);
+  } else {
+    const char* const field = body.has("prompt") ? "prompt" : "content";
+    const std::string text = body.text(field);
+    const bool special = body.flag_or("special", false);
+    if (const auto& fault = body.fault()) return tl::unexpected<ApiError>(*fault);
+    Result<std::vector<int>> encoded =
+        model.tokenizer->encode(text, special ? SpecialSpelling::token : SpecialSpelling::text);
+    if (!encoded) return tl::unexpected<ApiError>(to_api_error(encoded.error(), field));
+    ids = std::move(*encoded);
+  }
+  return dump({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model.context}});
+}
+
+ApiResult<std::string> detokenize(const ServedModel& model, const std::string& raw) {
+  const auto json = parse_body(raw);
+  if (!json) return tl::unexpected<ApiError>(json.error());
+  const Body body(*json);
+  const Json* const tokens = body.list("tokens");
+  if (tokens == nullptr) body.wrong("tokens", "is missing");
+  std::string bytes;
+  const auto vocabulary = static_cast<std::uint64_t>(model.tokenizer->vocab_size());
+  for (std::size_t index = 0; tokens != nullptr && index < tokens->size(); ++index) {
+    const Json& id = (*tokens)[index];
+    if (id.is_number_unsigned() && id.get<std::uint64_t>() < vocabulary)
+      bytes += model.tokenizer->bytes(id.get<int>());
+    else
+      body.wrong(fmt::format("tokens[{}]", index).c_str(), fmt::format("must be a token id below {}", vocabulary));
+  }
+  if (const auto& fault = body.fault()) return tl::unexpected<ApiError>(*fault);
+  const std::string text = as_text(bytes);
+  return dump({{"content", text}, {"prompt", text}});
+}
+
+}  // namespace sluice::serve

@@ -1,0 +1,31 @@
+// See reply_writer.h.
+#include "serve/reply_writer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "text/utf8_stream.h"
+
+namespace sluice::serve {
+
+std::string sse_data(std::string_view text) { return fmt::format("data: {}\n\n", text); }
+
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string as_text(std::string_view bytes) {
+  Utf8Stream stream;
+  std::string text = stream.push(bytes);
+  return text + stream.finish();
+}
+
+nlohmann::ordered_json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", 0}}}};
+}
+
+}  // namespace sluice::serve

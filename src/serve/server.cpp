@@ -1,0 +1,255 @@
+// See server.h.
+#include "serve/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/counter_random.h"
+#include "engine/engine_thread.h"
+#include "engine/generation_config.h"
+#include "residency/machine.h"
+#include "serve/http_server.h"
+#include "serve/job.h"
+#include "serve/metrics.h"
+
+namespace sluice::serve {
+
+namespace {
+
+constexpr std::uint64_t kMiB = 1024 * 1024;
+constexpr std::chrono::milliseconds kTick{100};
+
+// A body holds at most a prompt as long as the context, as escaped text in any script, and what surrounds it.
+std::uint64_t body_bytes(int context) { return std::min(kMiB + static_cast<std::uint64_t>(context) * 32, 64 * kMiB); }
+
+HttpLimits limits_for(int context) {
+  HttpLimits limits;
+  limits.body_bytes = body_bytes(context);
+  limits.bodies_bytes = 4 * limits.body_bytes;
+  return limits;
+}
+
+std::int64_t unix_seconds() {
+  using namespace std::chrono;
+  return duration_cast<seconds>(system_clock::now().time_since_epoch()).count();
+}
+
+std::string model_name(const std::string& directory) {
+  std::error_code ignored;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(directory, ignored);
+  return path.filename().empty() ? "model" : path.filename().string();
+}
+
+class TheServer final : public Server {
+ public:
+  TheServer(Engine& engine, ServeOptions options) : engine_(engine), options_(std::move(options)) {
+    std::random_device random;
+    id_seed_ = std::uint64_t{random()} << 32 | random();
+  }
+
+  Result<> set_up() {
+    if (engine_.tokenizer() == nullptr)
+      return fail(ErrorKind::bad_input, "a server speaks text, and this checkpoint has no tokenizer",
+                  "add the tokenizer's file to its directory");
+    const std::string& directory = engine_.directory();
+    TRY_TAKE(model_.sampling, recommended_sampling(directory));
+    if (auto chat = engine_.config().open_chat(*engine_.tokenizer(), directory)) chat_ = std::move(*chat);
+    model_.name = model_name(directory);
+    model_.config = &engine_.config();
+    model_.tokenizer = engine_.tokenizer();
+    model_.chat = chat_.get();
+    model_.context = engine_.options().context;
+    model_.created = unix_seconds();
+    TRY_TAKE(http_, HttpServer::listen(options_.host, options_.port, limits_for(model_.context)));
+    options_.access.loopback = http_->loopback();
+    return {};
+  }
+
+  int port() const override { return http_->port(); }
+
+  void run(const CancelFlag& stop) override {
+    EngineThread engine(engine_, options_.queue);
+    engine_thread_ = &engine;
+    boost::asio::thread_pool preparing(1);
+    preparing_ = &preparing;
+    http_->every(kTick, [&] {
+      tick();
+      if (!stop.requested() || engine.draining()) return;
+      engine.drain();
+      http_->stop();
+    });
+    http_->run(
+        [this](HttpRequest request, std::shared_ptr<Exchange> exchange) { handle(std::move(request), exchange); },
+        [this](int status, const std::string& sentence) {
+          return counted("-", to_reply({status, sentence}));
+        });
+    preparing.join();
+  }
+
+ private:
+  using Answer = HttpReply (TheServer::*)(const HttpRequest&);
+  using Prepare = ApiResult<Prepared> (*)(const ServedModel&, const std::string&, const ReplyId&);
+  struct Route {
+    const char *method, *path;
+    bool open;         // to callers without a key
+    Answer answer;     // at once, or
+    Prepare generate;  // by the engine
+  };
+  static const std::vector<Route>& routes() {
+    static const std::vector<Route> all = {
+        {"GET", "/health", true, &TheServer::health, nullptr},
+        {"GET", "/metrics", false, &TheServer::metrics, nullptr},
+        {"GET", "/v1/models", false, &TheServer::models, nullptr},
+        {"GET", "/v1/models/{model}", false, &TheServer::one_model, nullptr},
+        {"POST", "/tokenize", false, &TheServer::tokens, nullptr},
+        {"POST", "/detokenize", false, &TheServer::text_of_tokens, nullptr},
+        {"POST", "/v1/completions", false, nullptr, prepare_completion},
+        {"POST", "/v1/chat/completions", false, nullptr, prepare_chat},
+    };
+    return all;
+  }
+
+  HttpReply counted(const std::string& path, HttpReply reply) {
+    metrics_.answered(path, reply.status);
+    return reply;
+  }
+
+  void handle(HttpRequest request, const std::shared_ptr<Exchange>& exchange) {
+    const Headers cors = cors_headers(request, options_.access);
+    const auto answer = [&](const char* path, HttpReply reply) {
+      reply.headers.insert(reply.headers.end(), cors.begin(), cors.end());
+      exchange->reply(counted(path, std::move(reply)));
+    };
+    if (const auto denied = check_origin(request, options_.access)) return answer("-", to_reply(*denied));
+    if (request.method == "OPTIONS" && !cors.empty()) return answer("-", preflight());
+    const std::string model_path = "/v1/models/" + model_.name;
+    if (request.path == model_path) request.path = "/v1/models/{model}";
+
+    const Route* found = nullptr;
+    std::string allowed;
+    for (const Route& route : routes()) {
+      if (request.path != route.path) continue;
+      const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
+      if (method == route.method) found = &route;
+      allowed += std::string(allowed.empty() ? "" : ", ") + route.method;
+    }
+    if (found == nullptr || !found->open)
+      if (const auto denied = check_key(request, options_.access)) return answer("-", to_reply(*denied));
+    if (found == nullptr && !allowed.empty()) {
+      HttpReply reply = to_reply({405, fmt::format("{} takes {}", request.path, allowed)});
+      reply.headers.emplace_back("Allow", allowed);
+      return answer("-", std::move(reply));
+    }
+    if (found == nullptr)
+      return answer("-", to_reply({404, fmt::format("there is nothing at {}", request.path), {}, "not_found"}));
+    if (found->answer != nullptr) return answer(found->path, (this->*found->answer)(request));
+    generate(*found, std::move(request), exchange, cors);
+  }
+
+  // Reading and tokenizing may take a while: they happen on a thread of their own.
+  void generate(const Route& route, HttpRequest request, const std::shared_ptr<Exchange>& exchange,
+                const Headers& cors) {
+    const ReplyId id{counter_random(id_seed_, ++ids_), unix_seconds()};
+    auto gone = std::make_shared<bool>(false);
+    exchange->when_gone([gone] { *gone = true; });
+    auto body = std::make_shared<std::string>(std::move(request.body));
+    boost::asio::post(*preparing_, [this, &route, id, body, exchange, cors, gone] {
+      auto prepared = std::make_shared<ApiResult<Prepared>>(route.generate(model_, *body, id));
+      body->clear();
+      body->shrink_to_fit();
+      http_->post([this, &route, prepared, exchange, cors, gone] {
+        if (!*gone) start(route, std::move(*prepared), exchange, cors);
+      });
+    });
+  }
+
+  void start(const Route& route, ApiResult<Prepared> prepared, const std::shared_ptr<Exchange>& exchange,
+             const Headers& cors) {
+    if (!prepared) {
+      HttpReply reply = counted(route.path, to_reply(prepared.error()));
+      reply.headers.insert(reply.headers.end(), cors.begin(), cors.end());
+      return exchange->reply(std::move(reply));
+    }
+    Job::Surroundings around{.engine = engine_thread_,
+                             .tokenizer = model_.tokenizer,
+                             .metrics = &metrics_,
+                             .post = [this](std::function<void()> what) { http_->post(std::move(what)); },
+                             .over = [this, &route](int status) { metrics_.answered(route.path, status); },
+                             .headers = cors,
+                             .timeout = std::chrono::seconds(options_.timeout)};
+    jobs_.push_back(std::make_shared<Job>(std::move(around), std::move(*prepared), exchange));
+    jobs_.back()->start();
+  }
+
+  void tick() {
+    const auto now = Job::Clock::now();
+    for (const auto& job : jobs_) job->tick(now);
+    std::erase_if(jobs_, [](const auto& job) { return job->over(); });
+  }
+
+  HttpReply preflight() const {
+    return {.status = 204,
+            .content_type = {},
+            .headers = {{"Access-Control-Allow-Methods", "GET, POST"},
+                        {"Access-Control-Allow-Headers", "authorization, content-type, x-api-key, anthropic-version"},
+                        {"Access-Control-Max-Age", "600"}}};
+  }
+  HttpReply health(const HttpRequest&) {
+    const EngineLoad load = engine_thread_->load();
+    return {.body = dump({{"status", "ok"},
+                          {"model", model_.name},
+                          {"slots", engine_.options().slots},
+                          {"running", load.running},
+                          {"waiting", load.waiting}})};
+  }
+  HttpReply metrics(const HttpRequest&) {
+    return {.content_type = "text/plain; version=0.0.4",
+            .body = metrics_.text(engine_thread_->load(), peak_resident_bytes())};
+  }
+  nlohmann::ordered_json model_json() const {
+    return {{"id", model_.name},
+            {"object", "model"},
+            {"created", model_.created},
+            {"owned_by", "sluice"},
+            {"max_model_len", model_.context}};
+  }
+  HttpReply models(const HttpRequest&) {
+    return {.body = dump({{"object", "list"}, {"data", nlohmann::ordered_json::array({model_json()})}})};
+  }
+  HttpReply one_model(const HttpRequest&) { return {.body = dump(model_json())}; }
+  static HttpReply to_answer(const ApiResult<std::string>& body) {
+    return body ? HttpReply{.body = *body} : to_reply(body.error());
+  }
+  HttpReply tokens(const HttpRequest& request) { return to_answer(tokenize(model_, request.body)); }
+  HttpReply text_of_tokens(const HttpRequest& request) { return to_answer(detokenize(model_, request.body)); }
+
+  Engine& engine_;
+  ServeOptions options_;
+  ServedModel model_;
+  std::unique_ptr<ChatFormat> chat_;
+  std::unique_ptr<HttpServer> http_;
+  EngineThread* engine_thread_ = nullptr;  // while run() runs
+  boost::asio::thread_pool* preparing_ = nullptr;
+  Metrics metrics_;
+  std::vector<std::shared_ptr<Job>> jobs_;
+  std::uint64_t id_seed_ = 0, ids_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t server_bytes(int context) { return 8 * kMiB + 8 * body_bytes(context); }
+
+Result<std::unique_ptr<Server>> Server::open(Engine& engine, ServeOptions options) {
+  auto server = std::make_unique<TheServer>(engine, std::move(options));
+  TRY(server->set_up());
+  return server;
+}
+
+}  // namespace sluice::serve

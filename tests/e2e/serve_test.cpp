@@ -1,0 +1,300 @@
+// The server as its clients see it, over sockets: right answers, refusals that name the field, clients that leave, more
+// clients than it takes, memory, and an orderly end.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <fstream>
+#include <regex>
+#include <thread>
+
+#include "support/http_client.h"
+#include "support/sluice_program.h"
+
+namespace sluice::test {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kChat = "/v1/chat/completions";
+constexpr const char* kCompletions = "/v1/completions";
+
+// `sluice serve` on a free port, until it goes out of scope.
+class Served {
+ public:
+  explicit Served(const Arguments& arguments = {})
+      : program_(sluice_path(), Arguments{"serve", demo_model().string(), "--port", "0"} + arguments) {
+    for (int wait = 0; wait < 3000 && port_ == 0; ++wait) {
+      std::smatch found;
+      const std::string said = program_.err_so_far();
+      if (std::regex_search(said, found, std::regex("listening on http://[^ ]*:([0-9]+) ")))
+        port_ = std::stoi(found[1]);
+      if (program_.done()) throw std::runtime_error("the server ended: " + said);
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    if (port_ == 0) throw std::runtime_error("the server does not listen");
+  }
+  int port() const { return port_; }
+  RunningProgram& program() { return program_; }
+
+  HttpAnswer post(const std::string& path, const std::string& body, const std::string& headers = {}) const {
+    return http(port_, "POST", path, body, headers);
+  }
+  Json posted(const std::string& path, const std::string& body) const {
+    const HttpAnswer answer = post(path, body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return Json::parse(answer.body, nullptr, false);
+  }
+  double metric(const std::string& name) const {
+    const std::string text = http(port_, "GET", "/metrics").body;
+    const std::size_t at = text.find("\n" + name + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+  }
+  bool settles() const {  // nobody runs or waits
+    for (int wait = 0; wait < 1000; ++wait) {
+      const Json health = Json::parse(http(port_, "GET", "/health").body);
+      if (health.at("running") == 0 && health.at("waiting") == 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+ private:
+  RunningProgram program_;
+  int port_ = 0;
+};
+
+std::string completion(const std::string& prompt, int tokens, const std::string& more = {}) {
+  return R"({"prompt":")" + prompt + R"(","temperature":0,"max_tokens":)" + std::to_string(tokens) + more + "}";
+}
+// Almost never comes to an end by itself: at this temperature every token is as likely as any other.
+std::string endless(const std::string& prompt, const std::string& more = {}) {
+  return R"({"prompt":")" + prompt + R"(","temperature":100,"seed":1,"max_tokens":3000)" + more + "}";
+}
+std::string chat(int tokens, const std::string& more = {}) {
+  return R"({"messages":[{"role":"user","content":"Hello"}],"max_tokens":)" + std::to_string(tokens) + more + "}";
+}
+
+TEST(Serve, SaysWhatRunSays) {
+  const Served server;
+  const Generated run = generated(demo_model(), {"--prompt", "The capital of France is", "--max-tokens", "16"});
+  const Json made = server.posted(kCompletions, completion("The capital of France is", 16));
+  EXPECT_EQ(made.at("choices").at(0).at("text"), run.report.at("text"));
+  EXPECT_EQ(made.at("usage").at("prompt_tokens"), run.report.at("prompt_ids").size());
+  EXPECT_EQ(made.at("usage").at("completion_tokens"), run.report.at("ids").size());
+}
+
+TEST(Serve, AStreamAddsUpToTheWholeAnswer) {
+  const Served server;
+  for (const char* more :
+       {R"(,"seed":5,"temperature":0.8)", R"(,"temperature":0,"n":2,"logprobs":true,"top_logprobs":2)"}) {
+    const Json whole = server.posted(kChat, chat(24, more));
+    const HttpAnswer stream =
+        server.post(kChat, chat(24, more + std::string(R"(,"stream":true,"stream_options":{"include_usage":true})")));
+    EXPECT_EQ(stream.header("content-type"), "text/event-stream");
+    std::vector<std::string> content(2), reasoning(2), finish(2);
+    std::vector<std::size_t> logprobs(2);
+    Json usage;
+    std::vector<std::string> events = stream.events();
+    ASSERT_GE(events.size(), 3u);
+    EXPECT_EQ(events.back(), "[DONE]");
+    events.pop_back();
+    for (const std::string& event : events) {
+      const Json chunk = Json::parse(event);
+      if (chunk.contains("usage")) usage = chunk.at("usage");
+      for (const Json& choice : chunk.at("choices")) {
+        const auto index = choice.at("index").get<std::size_t>();
+        content[index] += choice.at("delta").value("content", "");
+        reasoning[index] += choice.at("delta").value("reasoning_content", "");
+        if (choice.at("logprobs").is_object()) logprobs[index] += choice.at("logprobs").at("content").size();
+        if (choice.at("finish_reason").is_string()) finish[index] = choice.at("finish_reason");
+      }
+    }
+    EXPECT_EQ(usage, whole.at("usage"));
+    for (const Json& choice : whole.at("choices")) {
+      const auto index = choice.at("index").get<std::size_t>();
+      const Json& message = choice.at("message");
+      EXPECT_EQ(content[index], message.at("content").is_null() ? "" : message.at("content").get<std::string>());
+      EXPECT_EQ(reasoning[index], message.value("reasoning_content", ""));
+      EXPECT_EQ(finish[index], choice.at("finish_reason"));
+      if (choice.at("logprobs").is_object()) EXPECT_EQ(logprobs[index], choice.at("logprobs").at("content").size());
+    }
+  }
+}
+
+TEST(Serve, EchoTellsTheLogprobsOfThePrompt) {
+  const Served server;
+  const std::string prompt = "The capital of France is";
+  const Json made = server.posted(kCompletions, completion(prompt, 3, R"(,"echo":true,"logprobs":1)"));
+  const Json& choice = made.at("choices").at(0);
+  EXPECT_TRUE(choice.at("text").get<std::string>().starts_with(prompt));
+  const Json& logprobs = choice.at("logprobs");
+  const auto tokens = made.at("usage").at("total_tokens").get<std::size_t>();
+  for (const char* list : {"tokens", "token_logprobs", "top_logprobs", "text_offset"})
+    EXPECT_EQ(logprobs.at(list).size(), tokens) << list;
+  EXPECT_TRUE(logprobs.at("token_logprobs").at(0).is_null());
+  for (std::size_t token = 1; token < tokens; ++token) EXPECT_LE(logprobs.at("token_logprobs").at(token), 0);
+  const Json only = server.posted(kCompletions, completion(prompt, 0, R"(,"echo":true,"logprobs":0)"));
+  EXPECT_EQ(only.at("choices").at(0).at("text"), prompt);
+}
+
+TEST(Serve, StopsBeforeAStopString) {
+  const Served server;
+  const std::string text =
+      server.posted(kCompletions, completion("The capital of France is", 24)).at("choices").at(0).at("text");
+  const std::string stop = text.substr(text.size() / 2, 3);
+  const Json made =
+      server.posted(kCompletions, completion("The capital of France is", 24, R"(,"stop":)" + Json(stop).dump()));
+  EXPECT_EQ(made.at("choices").at(0).at("text"), text.substr(0, text.find(stop)));
+  EXPECT_EQ(made.at("choices").at(0).at("finish_reason"), "stop");
+}
+
+TEST(Serve, WrongInputIsRefusedAndNamed) {
+  const Served server({"--context", "64"});
+  const auto refused = [&](const std::string& path, const std::string& body, int status, const std::string& param) {
+    SCOPED_TRACE(path + " " + body.substr(0, 200));
+    const HttpAnswer answer = server.post(path, body);
+    EXPECT_EQ(answer.status, status);
+    const Json error = Json::parse(answer.body, nullptr, false);
+    ASSERT_TRUE(error.is_object());
+    EXPECT_FALSE(error.at("error").at("message").get<std::string>().empty());
+    EXPECT_EQ(error.at("error").at("param").is_null() ? "" : error.at("error").at("param").get<std::string>(), param);
+  };
+  for (const char* path : {kChat, kCompletions, "/tokenize", "/detokenize"})
+    for (const char* body : {"x", "[]", "{\"a\"", "\"text\""}) refused(path, body, 400, "");
+  refused(kChat, "{}", 400, "messages");
+  refused(kChat, R"({"messages":[{"role":"user"}]})", 400, "messages[0].content");
+  refused(kChat, chat(-1), 400, "max_tokens");
+  refused(kCompletions, completion("a", 5, R"(,"n":99)"), 429, "");
+  refused(kCompletions, R"({"prompt":[99999999]})", 400, "prompt");
+  refused(kCompletions, R"({"prompt":[-5]})", 400, "prompt");
+  refused(kCompletions, R"({"prompt":""})", 400, "prompt");
+  refused("/detokenize", R"({"tokens":[1,-1]})", 400, "tokens[1]");
+  std::string words;
+  for (int word = 0; word < 100; ++word) words += "word ";
+  refused(kCompletions, completion(words, 5), 400, "prompt");
+  refused("/nothing", "{}", 404, "");
+  refused("/v1/models", "{}", 405, "");
+  EXPECT_EQ(http(server.port(), "GET", kChat).status, 405);
+  EXPECT_EQ(server.post(kChat, std::string(5'000'000, ' ')).status, 413);
+  EXPECT_EQ(server.post(kChat, chat(1), "X: " + std::string(40'000, 'x') + "\r\n").status, 431);
+  HttpConnection nonsense(server.port());
+  nonsense.send("\x16\x03\x01 this is not HTTP\r\n\r\n");
+  EXPECT_EQ(nonsense.answer().status, 400);
+  EXPECT_EQ(server.posted(kCompletions, completion("a", 1000)).at("choices").at(0).at("finish_reason"), "length")
+      << "an answer is cut at the end of the context";
+}
+
+TEST(Serve, TokenizesThereAndBack) {
+  const Served server;
+  const Json ids = server.posted("/tokenize", R"({"content":"Hello, \u00e9\u4e16 world"})");
+  EXPECT_EQ(ids.at("count"), ids.at("tokens").size());
+  EXPECT_EQ(server.posted("/detokenize", Json({{"tokens", ids.at("tokens")}}).dump()).at("content"),
+            "Hello, \u00e9\u4e16 world");
+  const Json models = Json::parse(http(server.port(), "GET", "/v1/models").body);
+  EXPECT_EQ(models.at("data").at(0).at("id"), "kimi-k3");
+  EXPECT_EQ(http(server.port(), "GET", "/v1/models/kimi-k3").status, 200);
+}
+
+TEST(Serve, AsksForTheKey) {
+  const TempDir scratch;
+  std::ofstream(scratch / "keys") << "sesame\n";
+  const Served server({"--api-key-file", (scratch / "keys").string()});
+  EXPECT_EQ(http(server.port(), "GET", "/health").status, 200);
+  EXPECT_EQ(http(server.port(), "GET", "/v1/models").status, 401);
+  EXPECT_EQ(server.post(kChat, chat(1)).status, 401);
+  EXPECT_EQ(server.post(kChat, chat(1), "Authorization: Bearer sesam\r\n").status, 401);
+  EXPECT_EQ(server.post(kChat, chat(1), "Authorization: Bearer sesame\r\n").status, 200);
+}
+
+// Clients leave while they wait, while their prompt is computed and in the middle of an answer.
+TEST(Serve, WhoLeavesGivesTheSlotBack) {
+  const Served server({"--slots", "2", "--queue", "100"});
+  std::string words;
+  for (int word = 0; word < 500; ++word) words += "word ";
+  for (int client = 0; client < 60; ++client) {
+    HttpConnection connection(server.port());
+    const bool stream = client % 2 == 0;
+    const std::string more = stream ? R"(,"stream":true)" : "";
+    connection.send(request_text("POST", kCompletions, endless(client % 3 == 0 ? words : "a", more)));
+    if (stream && client % 4 == 0) connection.read_until("data: ");
+    if (client % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(server.settles());
+  EXPECT_EQ(server.posted(kCompletions, completion("a", 4)).at("usage").at("completion_tokens"), 4);
+}
+
+TEST(Serve, MoreClientsThanPlacesGetRightAnswersOr429) {
+  const Served server({"--slots", "3", "--queue", "5"});
+  const std::vector<std::string> prompts = {"The capital of France is", "One two three", "Water is", "My name"};
+  std::vector<std::string> wanted;
+  for (const std::string& prompt : prompts)
+    wanted.push_back(server.posted(kCompletions, completion(prompt, 16)).at("choices").at(0).at("text"));
+  std::atomic<int> right = 0, refused = 0, wrong = 0;
+  std::vector<std::thread> clients;
+  for (std::size_t client = 0; client < 64; ++client)
+    clients.emplace_back([&, client] {
+      const HttpAnswer answer = server.post(kCompletions, completion(prompts[client % 4], 16));
+      if (answer.status == 429)
+        ++(answer.header("retry-after").empty() ? wrong : refused);
+      else if (answer.status == 200 && Json::parse(answer.body).at("choices").at(0).at("text") == wanted[client % 4])
+        ++right;
+      else
+        ++wrong;
+    });
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GE(right, 8);
+  EXPECT_EQ(right + refused, 64);
+  EXPECT_TRUE(server.settles());
+}
+
+TEST(Serve, EndsWhenEverythingIsAnswered) {
+  Served server({"--slots", "1"});
+  std::vector<std::thread> clients;
+  std::atomic<int> complete = 0;
+  for (int client = 0; client < 3; ++client)
+    clients.emplace_back([&] {
+      const HttpAnswer answer = server.post(kCompletions, endless("a", R"(,"stream":true)"));
+      if (answer.status == 200 && answer.body.ends_with("data: [DONE]\n\n")) ++complete;
+    });
+  for (int wait = 0; wait < 2000 && Json::parse(http(server.port(), "GET", "/health").body).at("waiting") != 2; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  server.program().send(SIGTERM);
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(complete, 3);
+  EXPECT_EQ(server.program().finish().exit_code, 0);
+}
+
+TEST(Serve, TimeIsUp) {
+  const Served server({"--timeout", "1", "--slots", "1"});
+  const HttpAnswer whole = server.post(kCompletions, endless("a", R"(,"n":32)"));
+  EXPECT_EQ(whole.status, 504) << whole.body.substr(0, 300);
+  const HttpAnswer stream = server.post(kCompletions, endless("a", R"(,"n":32,"stream":true)"));
+  EXPECT_EQ(stream.status, 200);
+  EXPECT_NE(stream.events().back().find("timeout"), std::string::npos);
+  EXPECT_TRUE(server.settles());
+}
+
+TEST(Serve, StaysWithinItsBudget) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "sanitizers need memory of their own";
+  const Arguments slots = {"--slots", "4", "--context", "2048"};
+  const Outcome refusal = sluice(Arguments{"serve", demo_model().string(), "--memory", "1M"} + slots);
+  EXPECT_EQ(refusal.exit_code, 3);
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(refusal.err, found, std::regex("--memory ([0-9]+)M"))) << refusal.err;
+  Served server(slots + Arguments{"--memory", found[1].str() + "M"});
+  std::string words;
+  for (int word = 0; word < 600; ++word) words += "word ";
+  std::vector<std::thread> clients;
+  for (int client = 0; client < 8; ++client)
+    clients.emplace_back([&] { EXPECT_EQ(server.post(kCompletions, completion(words, 8)).status, 200); });
+  for (std::thread& client : clients) client.join();
+  server.program().send(SIGTERM);
+  const Outcome outcome = server.program().finish();
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_LE(static_cast<double>(outcome.peak_rss_bytes), std::stod(found[1]) * 1024 * 1024 * 1.02);
+}
+
+}  // namespace
+}  // namespace sluice::test
