@@ -26,6 +26,7 @@ class TextStream {
   void push(int id, std::vector<ReplyEvent>& pieces);
   void finish(std::vector<ReplyEvent>& pieces);
   bool stop_met() const { return stops_.met(); }
+  const std::string& stop_string() const { return stops_.which(); }  // that was met; empty if none
 
  private:
   void take(std::vector<ReplyEvent>& pieces);

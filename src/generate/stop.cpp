@@ -32,6 +32,7 @@ std::string StopStrings::push(std::string_view text) {
     if (found == std::string::npos || found + stop.size() > end) continue;
     begin = found + stop.size() < end ? found : std::min(begin, found);
     end = found + stop.size();
+    which_ = held_.substr(begin, end - begin);
   }
   met_ = begin != std::string::npos;
   const std::size_t shown = met_ ? begin : held_.size() - keep;

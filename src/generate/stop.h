@@ -18,10 +18,11 @@ class StopStrings {
   // What was held back, if no stop string is met.
   std::string finish();
   bool met() const { return met_; }
+  const std::string& which() const { return which_; }  // was met; empty if none
 
  private:
   std::vector<std::string> stops_;
-  std::string held_;
+  std::string held_, which_;
   bool met_ = false;
 };
 

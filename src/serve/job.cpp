@@ -46,7 +46,9 @@ class Job::Listener final : public RequestListener {
     if (made) text_->finish(rest.events);
     hand_over(std::move(rest), 0);
     auto ended = std::make_shared<Result<Generation>>(std::move(made));
-    post_([job = std::exchange(job_, nullptr), choice = choice_, ended] { job->on_end(choice, std::move(*ended)); });
+    post_([job = std::exchange(job_, nullptr), choice = choice_, ended, stop = text_->stop_string()] {
+      job->on_end(choice, std::move(*ended), stop);
+    });
   }
 
  private:
@@ -142,11 +144,11 @@ void Job::on_piece(std::size_t choice, Piece piece, std::size_t new_tokens) {
   if (stream_) send(std::move(text));
 }
 
-void Job::on_end(std::size_t choice, Result<Generation> made) {
+void Job::on_end(std::size_t choice, Result<Generation> made, std::string stop_string) {
   if (over_) return;
   if (!made) return fail_with(to_api_error(made.error()));
   if (made->finish == Finish::cancelled) return fail_with({503, "the server is shutting down", {}, "shutting_down"});
-  std::string text = writer_->choice_end(choice, made->finish);
+  std::string text = writer_->choice_end(choice, {made->finish, std::move(stop_string)});
   if (stream_) send(std::move(text));
   if (--unfinished_ == 0) complete();
 }
@@ -162,7 +164,7 @@ void Job::complete() {
 }
 
 void Job::fail_with(const ApiError& error) {
-  HttpReply reply = to_reply(error);
+  HttpReply reply = writer_->refusal(error);
   reply.headers.insert(reply.headers.end(), around_.headers.begin(), around_.headers.end());
   if (begun_) {
     send(writer_->stream_error(error));

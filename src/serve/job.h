@@ -40,7 +40,7 @@ class Job : public std::enable_shared_from_this<Job> {
 
   void on_progress(std::size_t done, std::size_t of);
   void on_piece(std::size_t choice, Piece piece, std::size_t new_tokens);
-  void on_end(std::size_t choice, Result<Generation> made);
+  void on_end(std::size_t choice, Result<Generation> made, std::string stop_string);
   void send(std::string text);
   void complete();
   void fail_with(const ApiError& error);

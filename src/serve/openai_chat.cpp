@@ -131,8 +131,8 @@ class ChatWriter final : public ReplyWriter {
     return stream;
   }
 
-  std::string choice_end(std::size_t index, Finish finish) override {
-    choices_[index].finish = finish;
+  std::string choice_end(std::size_t index, const ChoiceEnd& end) override {
+    choices_[index].finish = end.finish;
     return options_.stream ? chunk(index, Json::object(), finish_reason(choices_[index])) : std::string();
   }
 

@@ -106,7 +106,7 @@ std::vector<Piece> reply() {
 TEST(ChatReply, AWholeOneHasEverything) {
   const auto writer = chat_writer({"chatcmpl-1", "m", 7}, {.choices = 1});
   for (Piece& piece : reply()) writer->piece(0, std::move(piece));
-  writer->choice_end(0, Finish::stop);
+  writer->choice_end(0, {Finish::stop});
   const Json body = Json::parse(writer->whole({.prompt_tokens = 3, .completion_tokens = 4}));
   const Json& choice = body.at("choices").at(0);
   EXPECT_EQ(body.at("object"), "chat.completion");
@@ -121,7 +121,8 @@ TEST(ChatReply, AStreamAddsUpToTheWhole) {
   const auto writer = chat_writer({"chatcmpl-1", "m", 7}, {.choices = 1, .stream = true, .include_usage = true});
   std::string stream = writer->stream_begin();
   for (Piece& piece : reply()) stream += writer->piece(0, std::move(piece));
-  stream += writer->choice_end(0, Finish::stop) + writer->stream_end({.prompt_tokens = 3, .completion_tokens = 4});
+  stream += writer->choice_end(0, {Finish::stop});
+  stream += writer->stream_end({.prompt_tokens = 3, .completion_tokens = 4});
   std::string content, reasoning, arguments, id, finish;
   int usage = 0;
   bool done = false;
@@ -179,7 +180,7 @@ TEST(CompletionReply, LogprobsHaveFourListsOfOneLength) {
   piece.events.push_back({.kind = ReplyEvent::Kind::content, .text = "h\u00e9y"});
   piece.tokens = {{"h\u00e9", std::nullopt, {}}, {"y", -0.5, {{"y", -0.5}, {"z", -1.5}}}};
   writer->piece(0, std::move(piece));
-  writer->choice_end(0, Finish::length);
+  writer->choice_end(0, {Finish::length});
   const Json choice = Json::parse(writer->whole({})).at("choices").at(0);
   EXPECT_EQ(choice.at("text"), "h\u00e9y");
   EXPECT_EQ(choice.at("finish_reason"), "length");

@@ -120,8 +120,8 @@ class CompletionWriter final : public ReplyWriter {
     return text.empty() ? std::string() : chunk(index, text, nullptr);
   }
 
-  std::string choice_end(std::size_t index, Finish finish) override {
-    choices_[index].finish = finish;
+  std::string choice_end(std::size_t index, const ChoiceEnd& end) override {
+    choices_[index].finish = end.finish;
     return options_.stream ? chunk(index, "", finish_reason(choices_[index])) : std::string();
   }
 

@@ -7,6 +7,7 @@
 #include <climits>
 
 #include "base/counter_random.h"
+#include "serve/anthropic.h"
 #include "serve/openai_chat.h"
 #include "serve/openai_completions.h"
 
@@ -39,8 +40,8 @@ std::uint64_t seed_of(const GenerationAsk& ask, std::uint64_t id, std::size_t ch
   return choice == 0 ? seed : counter_random(seed, choice);
 }
 
-ReplyNames names_of(const ServedModel& model, const char* prefix, std::uint64_t id, std::int64_t created) {
-  return {fmt::format("{}-{:016x}", prefix, id), model.name, created};
+ReplyNames names_of(const ServedModel& model, const char* prefix, const ReplyId& id) {
+  return {fmt::format("{}{:016x}", prefix, id.number), model.name, id.created};
 }
 
 TokenText prompt_token(const ServedModel& model, int id) {
@@ -49,17 +50,19 @@ TokenText prompt_token(const ServedModel& model, int id) {
 
 }  // namespace
 
-ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& body, const ReplyId& id) {
-  if (model.chat == nullptr)
-    return refuse(400, "this model has no chat format: use /v1/completions", "messages", "unsupported");
-  auto ask = read_chat(body, model.chat->defaults(), model.sampling);
-  if (!ask) return tl::unexpected<ApiError>(std::move(ask.error()));
-  Result<std::vector<int>> prompt = model.chat->render(ask->conversation, ask->options);
+namespace {
+
+tl::unexpected<ApiError> no_chat_format() {
+  return refuse(400, "this model has no chat format: use /v1/completions", "messages", "unsupported");
+}
+
+// A chat that is ready but for its writer.
+ApiResult<Prepared> prepare_turn(const ServedModel& model, const ChatAsk& ask, std::uint64_t id) {
+  Result<std::vector<int>> prompt = model.chat->render(ask.conversation, ask.options);
   if (!prompt) return tl::unexpected<ApiError>(to_api_error(prompt.error(), "messages"));
   const ApiResult<int> room = room_for(model, prompt->size(), "messages");
   if (!room) return tl::unexpected<ApiError>(room.error());
-
-  const GenerationAsk& generation = ask->generation;
+  const GenerationAsk& generation = ask.generation;
   Prepared prepared{{}, nullptr, generation.stream, {.prompt_tokens = prompt->size()}};
   Request request = make_request(generation, std::move(*prompt), *room);
   const std::vector<int> ends = model.chat->stop_ids();
@@ -67,18 +70,46 @@ ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& bo
   request.stop_ids.assign(stops.begin(), stops.end());
   request.stop_ids.insert(request.stop_ids.end(), ends.begin(), ends.end());
   for (std::size_t choice = 0; choice < static_cast<std::size_t>(generation.n); ++choice) {
-    request.seed = seed_of(generation, id.number, choice);
-    prepared.choices.push_back(
-        {request,
-         std::make_unique<TextStream>(model.chat->reply_parser(ask->conversation, ask->options), generation.stops),
-         {}});
+    request.seed = seed_of(generation, id, choice);
+    auto parser = model.chat->reply_parser(ask.conversation, ask.options);
+    prepared.choices.push_back({request, std::make_unique<TextStream>(std::move(parser), generation.stops), {}});
   }
-  prepared.writer =
-      chat_writer(names_of(model, "chatcmpl", id.number, id.created), {.choices = prepared.choices.size(),
-                                                                       .logprobs = generation.top_logprobs >= 0,
-                                                                       .stream = generation.stream,
-                                                                       .include_usage = generation.include_usage});
   return prepared;
+}
+
+}  // namespace
+
+ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& body, const ReplyId& id) {
+  if (model.chat == nullptr) return no_chat_format();
+  const auto ask = read_chat(body, model.chat->defaults(), model.sampling);
+  if (!ask) return tl::unexpected<ApiError>(ask.error());
+  auto prepared = prepare_turn(model, *ask, id.number);
+  if (prepared)
+    prepared->writer = chat_writer(names_of(model, "chatcmpl-", id), {.choices = prepared->choices.size(),
+                                                                      .logprobs = ask->generation.top_logprobs >= 0,
+                                                                      .stream = ask->generation.stream,
+                                                                      .include_usage = ask->generation.include_usage});
+  return prepared;
+}
+
+ApiResult<Prepared> prepare_messages(const ServedModel& model, const std::string& body, const ReplyId& id) {
+  if (model.chat == nullptr) return no_chat_format();
+  const auto ask = read_messages(body, model.chat->defaults(), model.sampling, false);
+  if (!ask) return tl::unexpected<ApiError>(ask.error());
+  auto prepared = prepare_turn(model, *ask, id.number);
+  if (prepared)
+    prepared->writer =
+        messages_writer(names_of(model, "msg_", id), prepared->prompt.prompt_tokens, ask->generation.stream);
+  return prepared;
+}
+
+ApiResult<std::string> count_tokens(const ServedModel& model, const std::string& body) {
+  if (model.chat == nullptr) return no_chat_format();
+  const auto ask = read_messages(body, model.chat->defaults(), model.sampling, true);
+  if (!ask) return tl::unexpected<ApiError>(ask.error());
+  const Result<std::vector<int>> prompt = model.chat->render(ask->conversation, ask->options);
+  if (!prompt) return tl::unexpected<ApiError>(to_api_error(prompt.error(), "messages"));
+  return dump({{"input_tokens", prompt->size()}});
 }
 
 namespace {
@@ -129,11 +160,10 @@ ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::stri
                                   ask->echo ? echo_of(model, request.prompt, request.prompt_logprobs) : Piece{}});
     }
   }
-  prepared.writer =
-      completion_writer(names_of(model, "cmpl", id.number, id.created), {.choices = prepared.choices.size(),
-                                                                         .logprobs = generation.top_logprobs >= 0,
-                                                                         .stream = generation.stream,
-                                                                         .include_usage = generation.include_usage});
+  prepared.writer = completion_writer(names_of(model, "cmpl-", id), {.choices = prepared.choices.size(),
+                                                                     .logprobs = generation.top_logprobs >= 0,
+                                                                     .stream = generation.stream,
+                                                                     .include_usage = generation.include_usage});
   return prepared;
 }
 
@@ -143,7 +173,7 @@ ApiResult<std::string> tokenize(const ServedModel& model, const std::string& raw
   const Body body(*json);
   std::vector<int> ids;
   if (body.has("messages")) {
-    if (model.chat == nullptr) return refuse(400, "this model has no chat format", "messages", "unsupported");
+    if (model.chat == nullptr) return no_chat_format();
     const auto ask = read_chat(raw, model.chat->defaults(), model.sampling);
     if (!ask) return tl::unexpected<ApiError>(ask.error());
     Result<std::vector<int>> rendered = model.chat->render(ask->conversation, ask->options);

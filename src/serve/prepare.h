@@ -46,6 +46,10 @@ struct ReplyId {
 ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& body, const ReplyId& id);
 ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::string& body, const ReplyId& id);
 
+ApiResult<Prepared> prepare_messages(const ServedModel& model, const std::string& body, const ReplyId& id);
+
+// Anthropic's /v1/messages/count_tokens: the body of the answer.
+ApiResult<std::string> count_tokens(const ServedModel& model, const std::string& body);
 // /tokenize and /detokenize: the body of the answer.
 ApiResult<std::string> tokenize(const ServedModel& model, const std::string& body);
 ApiResult<std::string> detokenize(const ServedModel& model, const std::string& body);

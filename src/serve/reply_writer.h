@@ -27,6 +27,11 @@ struct Piece {
   std::vector<TokenText> tokens;  // only if log probabilities were asked for
 };
 
+struct ChoiceEnd {
+  Finish finish = Finish::length;
+  std::string stop_string = {};  // that was met; empty if none
+};
+
 struct Usage {
   std::size_t prompt_tokens = 0, completion_tokens = 0;
 };
@@ -43,12 +48,14 @@ class ReplyWriter {
   // Takes in a piece of a choice, or its end. What comes back is the text to stream for it, which may be empty; an
   // answer that is not streamed ignores it.
   virtual std::string piece(std::size_t choice, Piece piece) = 0;
-  virtual std::string choice_end(std::size_t choice, Finish finish) = 0;
+  virtual std::string choice_end(std::size_t choice, const ChoiceEnd& end) = 0;
 
   virtual std::string stream_begin() = 0;
   virtual std::string stream_end(const Usage& usage) = 0;
   // Instead of the rest of a stream.
   virtual std::string stream_error(const ApiError& error) = 0;
+  // Instead of an answer that has not begun, in the shape of the API.
+  virtual HttpReply refusal(const ApiError& error) { return to_reply(error); }
   // The body of an answer that is not streamed, after the end of every choice.
   virtual std::string whole(const Usage& usage) = 0;
 };

@@ -15,9 +15,11 @@
 #include "engine/engine_thread.h"
 #include "engine/generation_config.h"
 #include "residency/machine.h"
+#include "serve/anthropic.h"
 #include "serve/http_server.h"
 #include "serve/job.h"
 #include "serve/metrics.h"
+#include "serve/page.h"
 
 namespace sluice::serve {
 
@@ -101,6 +103,7 @@ class TheServer final : public Server {
     bool open;         // to callers without a key
     Answer answer;     // at once, or
     Prepare generate;  // by the engine
+    HttpReply (*refusal)(const ApiError&) = to_reply;
   };
   static const std::vector<Route>& routes() {
     static const std::vector<Route> all = {
@@ -108,10 +111,13 @@ class TheServer final : public Server {
         {"GET", "/metrics", false, &TheServer::metrics, nullptr},
         {"GET", "/v1/models", false, &TheServer::models, nullptr},
         {"GET", "/v1/models/{model}", false, &TheServer::one_model, nullptr},
+        {"GET", "/", true, &TheServer::page, nullptr},
         {"POST", "/tokenize", false, &TheServer::tokens, nullptr},
         {"POST", "/detokenize", false, &TheServer::text_of_tokens, nullptr},
         {"POST", "/v1/completions", false, nullptr, prepare_completion},
         {"POST", "/v1/chat/completions", false, nullptr, prepare_chat},
+        {"POST", "/v1/messages", false, nullptr, prepare_messages, to_messages_reply},
+        {"POST", "/v1/messages/count_tokens", false, &TheServer::counted_tokens, nullptr, to_messages_reply},
     };
     return all;
   }
@@ -141,7 +147,8 @@ class TheServer final : public Server {
       allowed += std::string(allowed.empty() ? "" : ", ") + route.method;
     }
     if (found == nullptr || !found->open)
-      if (const auto denied = check_key(request, options_.access)) return answer("-", to_reply(*denied));
+      if (const auto denied = check_key(request, options_.access))
+        return answer("-", found == nullptr ? to_reply(*denied) : found->refusal(*denied));
     if (found == nullptr && !allowed.empty()) {
       HttpReply reply = to_reply({405, fmt::format("{} takes {}", request.path, allowed)});
       reply.headers.emplace_back("Allow", allowed);
@@ -173,7 +180,7 @@ class TheServer final : public Server {
   void start(const Route& route, ApiResult<Prepared> prepared, const std::shared_ptr<Exchange>& exchange,
              const Headers& cors) {
     if (!prepared) {
-      HttpReply reply = counted(route.path, to_reply(prepared.error()));
+      HttpReply reply = counted(route.path, route.refusal(prepared.error()));
       reply.headers.insert(reply.headers.end(), cors.begin(), cors.end());
       return exchange->reply(std::move(reply));
     }
@@ -200,6 +207,16 @@ class TheServer final : public Server {
             .headers = {{"Access-Control-Allow-Methods", "GET, POST"},
                         {"Access-Control-Allow-Headers", "authorization, content-type, x-api-key, anthropic-version"},
                         {"Access-Control-Max-Age", "600"}}};
+  }
+  HttpReply page(const HttpRequest&) {
+    return {
+        .content_type = "text/html; charset=utf-8",
+        .body = std::string(page_html()),
+        .headers = {{"Content-Security-Policy", std::string(page_policy())}, {"X-Content-Type-Options", "nosniff"}}};
+  }
+  HttpReply counted_tokens(const HttpRequest& request) {
+    const ApiResult<std::string> body = count_tokens(model_, request.body);
+    return body ? HttpReply{.body = *body} : to_messages_reply(body.error());
   }
   HttpReply health(const HttpRequest&) {
     const EngineLoad load = engine_thread_->load();

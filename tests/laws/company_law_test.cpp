@@ -2,7 +2,6 @@
 // request alone, whoever comes, goes or is cancelled meanwhile.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <random>
@@ -12,6 +11,7 @@
 #include "engine/engine_thread.h"
 #include "engine/generate.h"
 #include "support/engine/recorded_run.h"
+#include "support/golden_models.h"
 #include "support/must.h"
 
 namespace sluice::test {
@@ -180,11 +180,7 @@ TEST_P(Company, TheQueueIsBoundedAndEveryoneHearsTheEnd) {
   for (const auto& recorder : inside) EXPECT_EQ(recorder->times_finished, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Company, testing::Values("kimi_k3/a", "kimi_k3/b"), [](const auto& instance) {
-  std::string name = instance.param;
-  std::ranges::replace(name, '/', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Models, Company, testing::ValuesIn(kGoldenModels), golden_model_name);
 
 }  // namespace
 }  // namespace sluice::test
