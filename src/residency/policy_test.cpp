@@ -126,6 +126,8 @@ TEST(Policy, HandMadeTraces) {
   EXPECT_EQ(first_to_go("lru", steps), (ExpertKey{0, 1}));
   EXPECT_EQ(first_to_go("lfu", steps), (ExpertKey{0, 2}));
   EXPECT_EQ(first_to_go("layer_recency", steps), (ExpertKey{1, 5}));
+  // One of the next layer that has been away for two tokens goes before the one just used.
+  EXPECT_EQ(first_to_go("layer_recency", {{0, 1}, {1, 5}, {0, 2}, {1, 5}, {0, 2}, {1, 5}}), (ExpertKey{0, 1}));
   // Used by every request of its layer: never goes before one that was used once.
   const std::vector<Step> steady = {{0, 1}, {1, 5}, {0, 1}, {1, 6}, {0, 1}, {1, 6}, {0, 1}, {1, 6}};
   EXPECT_EQ(first_to_go("expected_use", steady), (ExpertKey{1, 5}));
