@@ -43,7 +43,7 @@ TEST(Trace, ReadsWhatItWrites) {
 }
 
 TEST(Trace, FindsTheShapeOfOthers) {
-  const Result<Trace> trace = parse("# a comment\n0 0 0 10 1 2 3 1\n\n0 0 1 10 4 5\n1 1 0 10 6 2\n1 1 1 10 0 1\n");
+  const Result<Trace> trace = parse("# a comment\n0 0 0 10 1 2 3 1\n\n0 0 1 10 4\n1 1 0 10 6 2\n1 1 1 10 0 1\n");
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->layers, 2);
   EXPECT_EQ(trace->experts, 7);
