@@ -20,6 +20,7 @@ TEST(Nfc, FormsOfTheStandard) {
       {"\uac00\u11a8", "\uac01"},
       {"a\u0301\u0316", "\u00e1\u0316"},   // a mark below does not block
       {"a\u0316\u0301", "\u00e1\u0316"},   // marks are ordered first
+      {"q\u0301\u0316", "q\u0316\u0301"},  // and where nothing composes
       {"a\u0305\u0301", "a\u0305\u0301"},  // one of the same class does
       {"\u0958", "\u0915\u093c"},          // excluded from composition
       {"\ufb01\u00bd", "\ufb01\u00bd"},    // compatibility forms stay
