@@ -40,6 +40,7 @@ enum class SynthScale { tiny, full };  // small widths for tests; the released w
 struct SynthOptions {
   SynthScale scale = SynthScale::tiny;
   std::optional<int> layers = {}, experts = {};
+  bool fp8 = false;  // as the FP8 release of a family that has one
   std::uint64_t seed = 0;
 };
 

@@ -104,6 +104,9 @@ void fill_values(const ValueRule& rule, StoredType type, std::uint64_t key, std:
     case ValueKind::e2m1_codes:
       SLUICE_CHECK(type == StoredType::u8);
       return fill_words(key, offset, piece, [](std::uint64_t word) { return word; });
+    case ValueKind::e4m3_codes:  // exponents 2^-3 to 2^0
+      SLUICE_CHECK(type == StoredType::f8_e4m3);
+      return fill_words(key, offset, piece, [](std::uint64_t word) { return (word & lanes8(0x9fu)) | lanes8(0x20u); });
     case ValueKind::e8m0_near: {
       SLUICE_CHECK(type == StoredType::u8);
       const double exponent = std::clamp(std::round(std::log2(rule.first)), -126.0, 120.0);

@@ -45,7 +45,7 @@ TEST(SynthValues, AnyCutGivesTheSameBytes) {
   } cases[] = {{{ValueKind::around_zero, 0.02}, StoredType::bf16}, {{ValueKind::near_one}, StoredType::bf16},
                {{ValueKind::near_one}, StoredType::f32},           {{ValueKind::between, -1, 1}, StoredType::f32},
                {{ValueKind::ramp, -1, 1, 50}, StoredType::f32},    {{ValueKind::e2m1_codes}, StoredType::u8},
-               {{ValueKind::e8m0_near, 0.02}, StoredType::u8}};
+               {{ValueKind::e8m0_near, 0.02}, StoredType::u8},     {{ValueKind::e4m3_codes}, StoredType::f8_e4m3}};
   for (const auto& [rule, type] : cases) {
     const std::uint64_t size = stored_type_bytes(type);
     const std::vector<std::byte> whole = filled(rule, type, 103);
@@ -116,6 +116,18 @@ TEST(SynthValues, KeysDependOnSeedAndName) {
   for (std::uint64_t seed = 0; seed < 50; ++seed)
     for (const char* name : {"a", "b", "ab", "ba", ""}) keys.insert(value_key(seed, name));
   EXPECT_EQ(keys.size(), 250u);
+}
+
+TEST(SynthValues, E4m3CodesAreFiniteAndOfTheirSize) {
+  std::vector<double> values;
+  std::set<double> different;
+  for (const std::byte code : filled({ValueKind::e4m3_codes}, StoredType::f8_e4m3, 40'000)) {
+    values.push_back(e4m3_to_f32(std::to_integer<std::uint8_t>(code)));
+    different.insert(values.back());
+  }
+  EXPECT_NEAR(rms(values), kE4m3Rms, 0.01);
+  EXPECT_EQ(different.size(), 64u);  // 2 x 4 x 8
+  EXPECT_EQ(*different.begin(), -1.875);
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ void add_synth(CLI::App& app, Chosen& chosen) {
       ->check(CLI::IsMember({"tiny", "full"}));
   command->add_option("--layers", flags->options.layers, "Number of layers (default: the scale's own)");
   command->add_option("--experts", flags->options.experts, "Routed experts of a layer (default: the scale's own)");
+  command->add_flag("--fp8", flags->options.fp8, "As the FP8 release of a family that has one");
   command->add_option("--seed", flags->options.seed, "Every value is a function of this number and of its place");
   command->add_option("--threads", flags->threads, "Threads that generate and write")->check(CLI::Range(1, 1024));
   command->callback([flags, &chosen] { chosen = [flags] { return synth(*flags); }; });

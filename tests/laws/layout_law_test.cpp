@@ -43,10 +43,13 @@ class Fixtures {
     write_golden_vector(dir_ / "k3-golden");
     write("k3", must(kimi_k3::synth_checkpoint(options)));
     write("glm", must(glm_dsa::synth_checkpoint(options)));
+    SynthOptions fp8 = options;
+    fp8.fp8 = true;
+    write("glm-fp8", must(glm_dsa::synth_checkpoint(fp8)));
     write("olmoe", must(olmoe::synth_checkpoint(options)));
     std::filesystem::copy(goldens / "olmoe/b", dir_ / "olmoe-fused");
     std::uint64_t seed = 11;
-    for (const char* name : {"k3-golden", "k3", "glm", "olmoe", "olmoe-fused"})
+    for (const char* name : {"k3-golden", "k3", "glm", "glm-fp8", "olmoe", "olmoe-fused"})
       relayout(dir_ / name, path(std::string(name) + "-odd"), seed++);
   }
   void write(const std::string& name, const SynthCheckpoint& checkpoint) const {
@@ -96,26 +99,34 @@ class LayoutLaw : public testing::TestWithParam<Case> {
     SCOPED_TRACE(spec.name);
     EXPECT_EQ(view.shape, spec.held());
     const Format& stored = format(view.format);
-    if (view.format != FormatId::mxfp4) {
+    const std::uint64_t weights_before = stored.weight_bytes({spec.first_row, spec.shape.cols});
+    const auto weights = [&](const std::string& name, const char* dtype) {
+      return expect_bytes(name, dtype, view.weights, stored.weight_bytes(spec.shape), weights_before,
+                          stored.weight_bytes(spec.held()));
+    };
+    if (stored.scales == ScaleKind::none) {
       EXPECT_EQ(view.scales, nullptr);
-      return expect_rows(spec, spec.name, view.format == FormatId::f32 ? "F32" : "BF16", view.weights,
-                         stored.row_weight_bytes(spec.shape.cols));
+      return weights(spec.name, view.format == FormatId::f32 ? "F32" : "BF16");
     }
-    return expect_rows(spec, spec.name + "_packed", "U8", view.weights, stored.row_weight_bytes(spec.shape.cols)) +
-           expect_rows(spec, spec.name + "_scale", "U8", view.scales, stored.scale_row_bytes(spec.shape.cols));
+    const ScaleRun run = stored.scale_run(spec.shape.cols, spec.first_row, spec.held().rows);
+    EXPECT_EQ(view.scale_phase, run.phase);
+    const auto scales = [&](const std::string& name, const char* dtype) {
+      return expect_bytes(name, dtype, view.scales, stored.scale_bytes(spec.shape), run.offset, run.bytes);
+    };
+    if (view.format == FormatId::fp8) return weights(spec.name, "F8_E4M3") + scales(spec.name + "_scale_inv", "F32");
+    return weights(spec.name + "_packed", "U8") + scales(spec.name + "_scale", "U8");
   }
 
-  std::uint64_t expect_rows(const TensorSpec& spec, const std::string& name, const char* dtype, const std::byte* found,
-                            std::uint64_t row_bytes) {
+  // A tensor of `all` bytes, of which those [first, first + count) are at `found`.
+  std::uint64_t expect_bytes(const std::string& name, const char* dtype, const std::byte* found, std::uint64_t all,
+                             std::uint64_t first, std::uint64_t count) {
     const auto entry = plain_.find(name);
     if (entry == plain_.end() || found == nullptr) {
       ADD_FAILURE() << name << " is not in the checkpoint or was not placed";
       return 0;
     }
     EXPECT_EQ(entry->second.dtype, dtype);
-    EXPECT_EQ(entry->second.bytes, row_bytes * static_cast<std::uint64_t>(spec.shape.rows));
-    const std::uint64_t first = row_bytes * static_cast<std::uint64_t>(spec.first_row);
-    const std::uint64_t count = row_bytes * static_cast<std::uint64_t>(spec.held().rows);
+    EXPECT_EQ(entry->second.bytes, all);
     const std::vector<std::byte> expected = read_plain_bytes(entry->second);
     EXPECT_LE(first + count, expected.size());
     EXPECT_EQ(std::memcmp(found, expected.data() + first, count), 0) << "bytes differ";
@@ -174,7 +185,8 @@ TEST_P(LayoutLaw, EmbeddingRowsAreWhereTheTableSays) {
   EXPECT_EQ(table.weights_offset, tensor.offset);
 }
 
-TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEachAndFusedOnesTwo) {
+// Files are ordered by type, so FP8 weights lie in one run and their scales in another.
+TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEachAndFusedOrFp8OnesTwo) {
   const auto is = [](const char* word) { return GetParam().checkpoint.find(word) != std::string::npos; };
   std::size_t most = 0, fewest = 1000;
   const int layer = census_.layers - 1;
@@ -186,7 +198,7 @@ TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEachAndFusedOnesTwo) {
   if (is("odd"))
     EXPECT_GT(most, 1u) << "the odd layout does not test the fallback";
   else
-    EXPECT_LE(most, is("fused") ? 2u : 1u);
+    EXPECT_LE(most, is("fused") || is("fp8") ? 2u : 1u);
   EXPECT_GE(fewest, 1u);
 }
 
@@ -210,7 +222,8 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, LayoutLaw,
                                          Case{"k3-golden-odd", IoMode::automatic},
                                          Case{"k3-golden-odd", IoMode::buffered}, Case{"k3", IoMode::automatic},
                                          Case{"k3-odd", IoMode::automatic}, Case{"glm", IoMode::automatic},
-                                         Case{"glm-odd", IoMode::automatic}, Case{"olmoe", IoMode::automatic},
+                                         Case{"glm-odd", IoMode::automatic}, Case{"glm-fp8", IoMode::automatic},
+                                         Case{"glm-fp8-odd", IoMode::automatic}, Case{"olmoe", IoMode::automatic},
                                          Case{"olmoe-odd", IoMode::automatic}, Case{"olmoe-fused", IoMode::automatic},
                                          Case{"olmoe-fused-odd", IoMode::automatic}),
                          case_name);

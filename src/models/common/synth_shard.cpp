@@ -4,10 +4,21 @@
 #include <cmath>
 #include <utility>
 
+#include "formats/fp8_block.h"
+
 namespace sluice {
 
 void SynthShard::matrix(const std::string& name, int rows, int cols, double gain) {
   add(name + ".weight", StoredType::bf16, {rows, cols}, {ValueKind::around_zero, gain / std::sqrt(cols)});
+}
+
+void SynthShard::linear(const std::string& name, int rows, int cols, double gain) {
+  if (!fp8_) return matrix(name, rows, cols, gain);
+  const auto blocks = [](int size) { return (size + kFp8Block - 1) / kFp8Block; };
+  const double scale = gain / (kE4m3Rms * std::sqrt(cols));
+  add(name + ".weight", StoredType::f8_e4m3, {rows, cols}, {ValueKind::e4m3_codes});
+  add(name + ".weight_scale_inv", StoredType::f32, {blocks(rows), blocks(cols)},
+      {ValueKind::between, 0.75 * scale, 1.25 * scale});
 }
 
 void SynthShard::norm(const std::string& name, int width, StoredType type) {
@@ -21,9 +32,9 @@ void SynthShard::packed(const std::string& name, int rows, int cols, double gain
 }
 
 void SynthShard::gated(const std::string& name, int width, int inner, const Gains& gains) {
-  matrix(name + "gate_proj", inner, width, gains.gate);
-  matrix(name + "up_proj", inner, width, gains.up);
-  matrix(name + "down_proj", width, inner, gains.down);
+  linear(name + "gate_proj", inner, width, gains.gate);
+  linear(name + "up_proj", inner, width, gains.up);
+  linear(name + "down_proj", width, inner, gains.down);
 }
 
 void SynthShard::add(const std::string& name, StoredType type, std::initializer_list<int> shape, ValueRule values) {

@@ -11,10 +11,14 @@ namespace sluice {
 
 class SynthShard {
  public:
-  SynthShard(std::vector<SynthTensor>& out, std::string prefix) : out_(out), prefix_(std::move(prefix)) {}
+  // fp8: linear() makes FP8 blocks, as GLM-5.2 releases them.
+  SynthShard(std::vector<SynthTensor>& out, std::string prefix, bool fp8 = false)
+      : out_(out), prefix_(std::move(prefix)), fp8_(fp8) {}
 
   // y = W x with y of root mean square `gain` where x has 1: W has gain / sqrt(cols).
   void matrix(const std::string& name, int rows, int cols, double gain);
+  // A matrix that a quantised release quantises.
+  void linear(const std::string& name, int rows, int cols, double gain);
   void norm(const std::string& name, int width, StoredType type = StoredType::bf16);
   // MXFP4, as two tensors.
   void packed(const std::string& name, int rows, int cols, double gain);
@@ -28,6 +32,7 @@ class SynthShard {
  private:
   std::vector<SynthTensor>& out_;
   std::string prefix_;
+  bool fp8_;
 };
 
 }  // namespace sluice

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "formats/fp8_block.h"
 #include "models/common/synth_shard.h"
 
 namespace sluice::glm_dsa {
@@ -18,6 +19,7 @@ struct Sizes {
   int layers, dense_layers, experts, top_k, positions, vocab, stop;
   int hidden, dense, expert_inner, heads, q_rank, kv_rank, nope, rope, value;
   int index_heads, index_dim, index_topk;
+  bool fp8 = false;  // projections are stored in FP8 blocks, what 1.4 excludes is not
 };
 
 constexpr Sizes kTiny = {.layers = 8,
@@ -67,16 +69,16 @@ bool owns_indexer(const Sizes& s, int layer) {
 bool is_dense(const Sizes& s, int layer) { return layer < std::min(s.dense_layers, s.layers); }
 
 void add_attention(SynthShard& out, const Sizes& s, bool indexer) {
-  out.matrix("q_a_proj", s.q_rank, s.hidden, 1);
+  out.linear("q_a_proj", s.q_rank, s.hidden, 1);
   out.norm("q_a_layernorm", s.q_rank);
-  out.matrix("q_b_proj", s.heads * (s.nope + s.rope), s.q_rank, 1.5);
-  out.matrix("kv_a_proj_with_mqa", s.kv_rank + s.rope, s.hidden, 1);
+  out.linear("q_b_proj", s.heads * (s.nope + s.rope), s.q_rank, 1.5);
+  out.linear("kv_a_proj_with_mqa", s.kv_rank + s.rope, s.hidden, 1);
   out.norm("kv_a_layernorm", s.kv_rank);
-  out.matrix("kv_b_proj", s.heads * (s.nope + s.value), s.kv_rank, 1.5);
-  out.matrix("o_proj", s.hidden, s.heads * s.value, 1);
+  out.linear("kv_b_proj", s.heads * (s.nope + s.value), s.kv_rank, 1.5);
+  out.linear("o_proj", s.hidden, s.heads * s.value, 1);
   if (!indexer) return;
-  out.matrix("indexer.wq_b", s.index_heads * s.index_dim, s.q_rank, 1);
-  out.matrix("indexer.wk", s.index_dim, s.hidden, 1);
+  out.linear("indexer.wq_b", s.index_heads * s.index_dim, s.q_rank, 1);
+  out.linear("indexer.wk", s.index_dim, s.hidden, 1);
   out.norm("indexer.k_norm", s.index_dim);
   out.add("indexer.k_norm.bias", StoredType::bf16, {s.index_dim}, {ValueKind::around_zero, 0.3});
   out.matrix("indexer.weights_proj", s.index_heads, s.hidden, 1);
@@ -87,7 +89,8 @@ constexpr SynthShard::Gains kGains{2, 2, 0.5};
 std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
   std::vector<SynthTensor> tensors;
   const std::string prefix = fmt::format("model.layers.{}.", layer);
-  SynthShard block(tensors, prefix), attention(tensors, prefix + "self_attn."), mlp(tensors, prefix + "mlp.");
+  SynthShard block(tensors, prefix), attention(tensors, prefix + "self_attn.", s.fp8);
+  SynthShard mlp(tensors, prefix + "mlp.", s.fp8);
   block.norm("input_layernorm", s.hidden);
   block.norm("post_attention_layernorm", s.hidden);
   add_attention(attention, s, owns_indexer(s, layer));
@@ -192,6 +195,13 @@ Json config_of(const Sizes& s, const SynthOptions& options) {
                      {"ep_size", 1},
                      {"use_cache", true},
                      {"transformers_version", "5.12.0"}});
+  if (s.fp8) {
+    config["sluice_synth"]["fp8"] = true;
+    config["quantization_config"] = {{"quant_method", "fp8"},
+                                     {"fmt", "e4m3"},
+                                     {"activation_scheme", "dynamic"},
+                                     {"weight_block_size", {kFp8Block, kFp8Block}}};
+  }
   return config;
 }
 
@@ -204,6 +214,7 @@ Result<Sizes> chosen_sizes(const SynthOptions& options) {
   if (sizes.experts < 1 || sizes.experts > 65536)
     return fail(ErrorKind::bad_input, fmt::format("--experts {}: 1 to 65536 are possible", sizes.experts));
   sizes.top_k = std::min(sizes.top_k, sizes.experts);
+  sizes.fp8 = options.fp8;
   return sizes;
 }
 

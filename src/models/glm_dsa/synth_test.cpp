@@ -34,6 +34,20 @@ TEST(GlmSynth, FullIsTheReleasedModel) {
   EXPECT_EQ(config, test::released_glm_config());
 }
 
+TEST(GlmSynth, FullFp8IsTheFp8Release) {
+  const SynthCheckpoint full = made({.scale = SynthScale::full, .fp8 = true});
+  std::uint64_t tensors = 0, bytes = 0, codes = 0;
+  for (const auto& shard : full.shards)
+    for (const SynthTensor& tensor : shard) {
+      ++tensors;
+      bytes += tensor.stored.bytes();
+      if (tensor.stored.type == StoredType::f8_e4m3) codes += tensor.stored.bytes();
+    }
+  EXPECT_EQ(tensors, 118'629u);  // spec 2.3
+  EXPECT_EQ(codes, 751'226'191'872u);
+  EXPECT_EQ(bytes, 755'617'140'416u);
+}
+
 // What the family asks of a checkpoint is what is written: each tensor, its shape, and none besides.
 TEST(GlmSynth, IsWhatTheCensusWants) {
   for (const SynthOptions& options :

@@ -119,6 +119,7 @@ Result<Sizes> chosen_sizes(const SynthOptions& options) {
 }  // namespace
 
 Result<SynthCheckpoint> synth_checkpoint(const SynthOptions& options) {
+  if (options.fp8) return fail(ErrorKind::bad_input, "--fp8: OLMoE has no FP8 release");
   TRY_TAKE(const Sizes sizes, chosen_sizes(options));
   SynthCheckpoint checkpoint;
   for (int layer = 0; layer < sizes.layers; ++layer) checkpoint.shards.push_back(layer_shard(sizes, layer));
