@@ -183,7 +183,7 @@ struct Fp8ByHalf : Cells {
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)), nan = _mm256_set1_epi8(127);
     if (!safe(scale) || _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_and_si256(codes, nan), nan)) != 0)
-      return Careful::decode(w, scale, even, odd);
+      return decode_apart<Careful>(w, scale, even, odd);
     const __m256i kept = _mm256_set1_epi16(static_cast<short>(0xbf80));
     const __m256 times = _mm256_set1_ps(Cells::scale_value(scale) * 256);
     even = widened(_mm256_and_si256(_mm256_srai_epi16(_mm256_slli_epi16(codes, 8), 1), kept), times);

@@ -218,7 +218,7 @@ struct Fp8E8m0 : Fp8E8m0Cells {
     return E4m3Planes::at(kE4m3Tables.scaled_low[*scale], kE4m3Tables.scaled_high[*scale]);
   }
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    if (!safe(scale)) return Careful::decode(w, scale, even, odd);
+    if (!safe(scale)) return decode_apart<Careful>(w, scale, even, odd);
     E4m3Pair::look_up(one_block(w), planes(scale)).decode(0, even, odd);
   }
   struct Line {
@@ -249,7 +249,7 @@ struct Fp8ByHalf : Cells {
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)), nan = _mm256_set1_epi8(127);
     if (!safe(scale) || _mm256_cmpeq_epi8_mask(_mm256_and_si256(codes, nan), nan) != 0)
-      return Careful::decode(w, scale, even, odd);
+      return decode_apart<Careful>(w, scale, even, odd);
     const __m256i kept = _mm256_set1_epi16(static_cast<short>(0xbf80));
     const __m256i evens = _mm256_and_si256(_mm256_srai_epi16(_mm256_slli_epi16(codes, 8), 1), kept);
     const __m256i odds = _mm256_and_si256(_mm256_srai_epi16(codes, 1), kept);

@@ -49,6 +49,13 @@ struct PlainLine {
   }
 };
 
+// What a fast spelling turns to for the odd block. A call: it would swell the loops that hardly ever need it.
+template <class Careful>
+__attribute__((noinline)) void decode_apart(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even,
+                                            f32x16& odd) {
+  Careful::decode(w, scale, even, odd);
+}
+
 // Cells::values(w, scale, out): the 32 numbers of a block.
 template <class Cells>
 struct Portable : Cells {

@@ -94,9 +94,11 @@ inline Piece piece_load(const float* p) { return _mm256_load_ps(p); }
 inline void piece_store(float* p, Piece v) { _mm256_store_ps(p, v); }
 inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm256_fmadd_ps(a, b, c); }
 
-// How far ahead of each stream. Into the second-level cache: the first has no room for all streams.
-constexpr int kPrefetchBytes = 2048;
-inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+// Asks for memory ahead of one of `streams` places that are read at once, into the second-level cache.
+template <int streams>
+inline void prefetch(const std::uint8_t* p) {
+  _mm_prefetch(reinterpret_cast<const char*>(p) + 2048, _MM_HINT_T1);
+}
 
 inline __m256 in_order(__m256 mixed) {  // 64-bit quarters 0, 2, 1, 3
   return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(mixed), 0xd8));

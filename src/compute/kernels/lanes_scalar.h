@@ -143,10 +143,11 @@ inline Piece piece_load(const float* p) { return load(p); }
 inline void piece_store(float* p, const Piece& v) { store(p, v); }
 inline Piece piece_fma(const Piece& a, const Piece& b, const Piece& c) { return fma(a, b, c); }
 
-// How far ahead of each stream of weights.
-constexpr int kPrefetchBytes = 2048;
-// Asks for the line at p, which need not be memory of ours.
-inline void prefetch(const void* p) { __builtin_prefetch(p); }
+// Asks for memory ahead of one of `streams` places that are read at once; it need not be ours.
+template <int streams>
+inline void prefetch(const std::uint8_t* p) {
+  __builtin_prefetch(p + 2048);
+}
 
 // 32 neighbours apart into even and odd, and back.
 inline void split(const float* p, f32x16& even, f32x16& odd) {
