@@ -96,7 +96,7 @@ inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm256_fmadd_ps(a, b,
 
 // Asks for memory ahead of one of `streams` places that are read at once, into the second-level cache.
 template <int streams>
-inline void prefetch(const std::uint8_t* p) {
+inline __attribute__((always_inline)) void prefetch(const std::uint8_t* p) {
   _mm_prefetch(reinterpret_cast<const char*>(p) + 2048, _MM_HINT_T1);
 }
 

@@ -66,7 +66,7 @@ inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm512_fmadd_ps(a, b,
 // where rows that meet in the same sets must not push each other out. (Zen 4, bf16, one vector: 0.87 of the read
 // bandwidth against 0.77 with 2 KiB.) Few: further, into the second.
 template <int streams>
-inline void prefetch(const std::uint8_t* p) {
+inline __attribute__((always_inline)) void prefetch(const std::uint8_t* p) {
   if constexpr (streams >= 8)
     _mm_prefetch(reinterpret_cast<const char*>(p) + 256, _MM_HINT_T0);
   else

@@ -143,9 +143,10 @@ inline Piece piece_load(const float* p) { return load(p); }
 inline void piece_store(float* p, const Piece& v) { store(p, v); }
 inline Piece piece_fma(const Piece& a, const Piece& b, const Piece& c) { return fma(a, b, c); }
 
-// Asks for memory ahead of one of `streams` places that are read at once; it need not be ours.
+// Asks for memory ahead of one of `streams` places that are read at once; it need not be ours. (Always
+// inline: as a call without an effect it would be dropped.)
 template <int streams>
-inline void prefetch(const std::uint8_t* p) {
+inline __attribute__((always_inline)) void prefetch(const std::uint8_t* p) {
   __builtin_prefetch(p + 2048);
 }
 
