@@ -195,26 +195,30 @@ TEST_F(ConvertCommand, WhatItWritesIsSoundAndRuns) {
   EXPECT_NE(expected, generated(source(), request).answer());
 }
 
-// Four bits and eight, over every way to run them: the promise holds for converted weights too.
-TEST_F(ConvertCommand, ItsAnswersDependOnNothing) {
+// Four bits and eight, over every way to run them: the promise holds for converted weights of every family too.
+class ConvertedAnswers : public testing::TestWithParam<const char*> {};
+
+TEST_P(ConvertedAnswers, DependOnNothing) {
+  const TempDir scratch;
+  const fs::path model = scratch / "model";
+  const Subject& original = subject(GetParam());
   const Outcome made = sluice(
-      {"convert", demo_model().string(), out().string(), "--experts", "int4g64", "--dense", "int8", "--io", "int8"});
+      {"convert", original.model.string(), model.string(), "--experts", "int4g64", "--dense", "int8", "--io", "int8"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  const Arguments request = {"--prompt", "The capital of France is Paris. The capital of Italy is", "--max-tokens",
-                             "12"};
-  const std::string expected = generated(out(), request).answer();
+  const Arguments request = original.prompt + Arguments{"--max-tokens", "6"};
+  const std::string expected = generated(model, request).answer();
+  const auto expect_same = [&](const Setting& setting) {
+    EXPECT_EQ(generated(model, request + flags_of(setting, model)).answer(), expected) << setting.text();
+  };
   const Axes axes = all_axes();
-  for (const int budget : {0, kBudgets / 2})
-    EXPECT_EQ(generated(out(), request + flags_of({.budget = budget}, out())).answer(), expected) << budget;
-  for (const std::string& isa : axes.isa)
-    EXPECT_EQ(generated(out(), request + flags_of({.budget = 1, .isa = isa}, out())).answer(), expected) << isa;
-  for (const std::string& threads : axes.threads)
-    EXPECT_EQ(generated(out(), request + flags_of({.threads = threads}, out())).answer(), expected) << threads;
-  for (const std::string& chunk : axes.chunk)
-    EXPECT_EQ(generated(out(), request + flags_of({.chunk = chunk}, out())).answer(), expected) << chunk;
-  for (const std::string& io : axes.io)
-    EXPECT_EQ(generated(out(), request + flags_of({.budget = 0, .io = io}, out())).answer(), expected) << io;
+  for (const int budget : {0, kBudgets / 2}) expect_same({.budget = budget});
+  for (const std::string& isa : axes.isa) expect_same({.budget = 1, .isa = isa});
+  for (const std::string& threads : axes.threads) expect_same({.threads = threads});
+  for (const std::string& chunk : axes.chunk) expect_same({.chunk = chunk});
+  for (const std::string& io : axes.io) expect_same({.budget = 0, .io = io});
 }
+
+INSTANTIATE_TEST_SUITE_P(OfEveryFamily, ConvertedAnswers, testing::ValuesIn(kFamilies), family_name);
 
 TEST_F(ConvertCommand, TheReportTellsTheDamage) {
   const fs::path ids = out().string() + ".ids";
