@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <memory>
 #include <regex>
 #include <thread>
 
@@ -67,9 +68,9 @@ class Served {
 std::string completion(const std::string& prompt, int tokens, const std::string& more = {}) {
   return R"({"prompt":")" + prompt + R"(","temperature":0,"max_tokens":)" + std::to_string(tokens) + more + "}";
 }
-// Almost never comes to an end by itself: at this temperature every token is as likely as any other.
+// Never comes to an end by itself: a token that was generated becomes likelier each time, so the first one repeats.
 std::string endless(const std::string& prompt, const std::string& more = {}) {
-  return R"({"prompt":")" + prompt + R"(","temperature":100,"seed":1,"max_tokens":3000)" + more + "}";
+  return R"({"prompt":")" + prompt + R"(","temperature":0,"frequency_penalty":-100,"max_tokens":3000)" + more + "}";
 }
 std::string chat(int tokens, const std::string& more = {}) {
   return R"({"messages":[{"role":"user","content":"Hello"}],"max_tokens":)" + std::to_string(tokens) + more + "}";
@@ -182,7 +183,8 @@ TEST(Serve, WrongInputIsRefusedAndNamed) {
   HttpConnection nonsense(server.port());
   nonsense.send("\x16\x03\x01 this is not HTTP\r\n\r\n");
   EXPECT_EQ(nonsense.answer().status, 400);
-  EXPECT_EQ(server.posted(kCompletions, endless("a")).at("choices").at(0).at("finish_reason"), "length")
+  EXPECT_EQ(server.posted(kCompletions, endless("The capital of France is")).at("choices").at(0).at("finish_reason"),
+            "length")
       << "an answer is cut at the end of the context";
 }
 
@@ -217,11 +219,14 @@ TEST(Serve, WhoLeavesGivesTheSlotBack) {
     HttpConnection connection(server.port());
     const bool stream = client % 2 == 0;
     const std::string more = stream ? R"(,"stream":true)" : "";
-    connection.send(request_text("POST", kCompletions, endless(client % 3 == 0 ? words : "a", more)));
+    connection.send(
+        request_text("POST", kCompletions, endless(client % 3 == 0 ? words : "The capital of France is", more)));
     if (stream && client % 4 == 0) connection.read_until("data: ");
     if (client % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  const double steps = server.metric("sluice_engine_steps_total");
   EXPECT_TRUE(server.settles());
+  EXPECT_LT(server.metric("sluice_engine_steps_total"), steps + 500) << "nobody is left to compute for";
   EXPECT_EQ(server.posted(kCompletions, completion("a", 4)).at("usage").at("completion_tokens"), 4);
 }
 
@@ -231,6 +236,16 @@ TEST(Serve, MoreClientsThanPlacesGetRightAnswersOr429) {
   std::vector<std::string> wanted;
   for (const std::string& prompt : prompts)
     wanted.push_back(server.posted(kCompletions, completion(prompt, 16)).at("choices").at(0).at("text"));
+  {
+    std::vector<std::unique_ptr<HttpConnection>> inside;  // three run, five wait
+    for (int place = 0; place < 8; ++place) {
+      inside.push_back(std::make_unique<HttpConnection>(server.port()));
+      inside.back()->send(request_text("POST", kCompletions, endless("The capital of France is", R"(,"stream":true)")));
+      inside.back()->read_until("\r\n\r\n");  // accepted
+    }
+    EXPECT_EQ(server.post(kCompletions, completion("a", 1)).status, 429);
+  }
+  ASSERT_TRUE(server.settles());
   std::atomic<int> right = 0, refused = 0, wrong = 0;
   std::vector<std::thread> clients;
   for (std::size_t client = 0; client < 64; ++client)
@@ -256,7 +271,7 @@ TEST(Serve, EndsWhenEverythingIsAnswered) {
   std::atomic<int> complete = 0;
   for (int client = 0; client < 3; ++client)
     clients.emplace_back([&] {
-      const HttpAnswer answer = server.post(kCompletions, endless("a", R"(,"stream":true)"));
+      const HttpAnswer answer = server.post(kCompletions, endless("The capital of France is", R"(,"stream":true)"));
       if (answer.status == 200 && answer.body.ends_with("data: [DONE]\n\n")) ++complete;
     });
   for (int wait = 0; wait < 2000 && Json::parse(http(server.port(), "GET", "/health").body).at("waiting") != 2; ++wait)
@@ -269,10 +284,10 @@ TEST(Serve, EndsWhenEverythingIsAnswered) {
 
 TEST(Serve, TimeIsUp) {
   const Served server({"--timeout", "1", "--slots", "1"});
-  const HttpAnswer whole = server.post(kCompletions, endless("a", R"(,"n":32)"));
+  const HttpAnswer whole = server.post(kCompletions, endless("The capital of France is", R"(,"n":32)"));
   EXPECT_EQ(whole.status, 504) << whole.body.substr(0, 300);
   ASSERT_TRUE(server.settles());
-  const HttpAnswer stream = server.post(kCompletions, endless("a", R"(,"n":32,"stream":true)"));
+  const HttpAnswer stream = server.post(kCompletions, endless("The capital of France is", R"(,"n":32,"stream":true)"));
   ASSERT_EQ(stream.status, 200);
   EXPECT_NE(stream.events().back().find("timeout"), std::string::npos);
   EXPECT_TRUE(server.settles());
