@@ -1,12 +1,12 @@
 # The commands a person types. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); these targets install
 # the Debian packages that are missing, configure once, and call ninja and ctest.
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-slow mutants format tidy clean packages
+.PHONY: build demo test test-slow mutants races format tidy clean packages
 
 JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
-# Where threads meet: these tests run under the thread sanitizer, and the program over its threads.
-TSAN_FLOORS = base io residency
+# The floors where threads meet: their tests run under the thread sanitizer.
+TSAN_FLOORS = base io
 # What runs under the address and undefined-behaviour sanitizers: the unit tests of every floor that touches raw bytes,
 # and the goldens, which run a whole model.
 ASAN_FLOORS = base formats io compute checkpoint residency state moe text models generate
@@ -42,10 +42,16 @@ test-slow: packages
 	@set -e; for floor in $(ASAN_FLOORS); do build-asan/src/$${floor}_test --gtest_brief=1; done
 	@build-asan/tests/golden_tests --gtest_brief=1
 	@$(call configured,tsan,build-tsan)
-	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test) laws_tests e2e_tests sluice
+	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test)
 	@set -e; for floor in $(TSAN_FLOORS); do build-tsan/src/$${floor}_test --gtest_brief=1; done
+
+## races: the stores, the engine and the server under the thread sanitizer (the build alone takes a quarter of an hour)
+races: packages
+	@$(call configured,tsan,build-tsan)
+	@ninja -C build-tsan -j $(JOBS) residency_test engine_test serve_test laws_tests e2e_tests sluice
+	@set -e; for floor in residency engine serve; do build-tsan/src/$${floor}_test --gtest_brief=1; done
 	@build-tsan/tests/laws_tests --gtest_brief=1 --gtest_filter='*ExpertLaw*:ExpertStoreLaw.*:TrunkLaw.*:RowLaw.*'
-	@build-tsan/tests/e2e_tests --gtest_brief=1 --gtest_filter='Determinism.OverThreads'
+	@build-tsan/tests/e2e_tests --gtest_brief=1 --gtest_filter='*Determinism.OverThreads*:Serve.*'
 
 ## mutants: plant every known mistake into a copy of the sources and see the goldens catch it (minutes)
 mutants: packages
