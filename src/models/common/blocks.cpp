@@ -40,6 +40,16 @@ BlockSpec gated_expert_block(std::string label, const std::string& prefix, const
   return spec;
 }
 
+ExpertSpec swiglu_expert(int width, int inner) {
+  return {.in = width,
+          .inner = inner,
+          .out = width,
+          .gate = gated_expert::gate,
+          .up = gated_expert::up,
+          .down = gated_expert::down,
+          .activation = Activation::swiglu};
+}
+
 std::vector<int> head_slice_rows(Shape head) {
   constexpr std::uint64_t kSliceBytes = 32u << 20;
   const std::uint64_t fitting = kSliceBytes / (2 * static_cast<std::uint64_t>(head.cols));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/block.h"
+#include "moe/expert_spec.h"
 
 namespace sluice {
 
@@ -36,6 +37,8 @@ inline constexpr std::int64_t kMostFusedRows = 1 << 30;  // of all experts of a 
 // transformers 5 saves them, rows of "gate_up_proj" [experts, 2 inner, width], gate first, and "down_proj"
 // [experts, width, inner].
 BlockSpec gated_expert_block(std::string label, const std::string& prefix, const GatedExperts& layer, int number);
+// Such an expert with SwiGLU between, as it is multiplied.
+ExpertSpec swiglu_expert(int width, int inner);
 
 // A slot of the trunk's ring must hold the largest step, so lm_head comes in steps of at most 32 MiB (in bf16).
 // Returns the rows of each, together head.shape.rows.

@@ -13,22 +13,12 @@
 #include "base/exact_math.h"
 #include "base/fields.h"
 #include "models/common/blocks.h"
+#include "models/common/config_rules.h"
 #include "models/glm_dsa/indexer_layers.h"
 
 namespace sluice::glm_dsa {
 
 namespace {
-
-// Far above any real model and low enough that no width, row count or product of a few of them overflows an int.
-constexpr IntRange kWidth{1, 1 << 17};
-constexpr IntRange kInner{1, 1 << 20};
-constexpr IntRange kHeads{1, 4096};
-constexpr IntRange kHeadDim{1, 4096};
-constexpr IntRange kLayers{1, 1000};
-constexpr IntRange kExperts{1, 65536};
-constexpr std::int64_t kMostExpertsInAll = 1 << 24;  // of all layers together
-constexpr IntRange kPositions{1, 1 << 28};           // angles stay where sines are exact
-constexpr NumberRange kEps{1e-12, 0.1};
 
 constexpr float kReleaseLatentEps = 1e-5f;  // GLM: spec 3.2. Its relatives use rms_norm_eps.
 
@@ -47,21 +37,6 @@ constexpr Relative kRelatives[] = {
 const Relative* find_relative(std::string_view model_type) {
   const auto* const found = std::ranges::find(kRelatives, model_type, &Relative::model_type);
   return found == std::end(kRelatives) ? nullptr : found;
-}
-
-void may_say(const Fields& fields, const char* name, std::string_view wanted) {
-  if (const std::string value = fields.text_or(name, std::string(wanted)); fields.good(name) && value != wanted)
-    fields.wrong(name, fmt::format("is '{}', only '{}' can be run", value, wanted));
-}
-
-void may_be(const Fields& fields, const char* name, bool wanted) {
-  if (fields.flag_or(name, wanted) != wanted && fields.good(name))
-    fields.wrong(name, fmt::format("is {}, only {} can be run", !wanted, wanted));
-}
-
-void may_be(const Fields& fields, const char* name, int wanted) {
-  if (const int value = fields.integer_or(name, wanted, {0, 1 << 24}); fields.good(name) && value != wanted)
-    fields.wrong(name, fmt::format("is {}, only {} can be run", value, wanted));
 }
 
 void read_sizes(const Fields& fields, GlmConfig& config) {

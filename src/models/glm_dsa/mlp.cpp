@@ -13,16 +13,6 @@ namespace {
 
 constexpr float kRouterSumEpsilon = 1e-20f;  // spec 3.6
 
-ExpertSpec expert_spec(const GlmConfig& config) {
-  return {.in = config.hidden_size,
-          .inner = config.moe_intermediate_size,
-          .out = config.hidden_size,
-          .gate = gated_expert::gate,
-          .up = gated_expert::up,
-          .down = gated_expert::down,
-          .activation = Activation::swiglu};
-}
-
 }  // namespace
 
 DenseMlp::DenseMlp(const GlmConfig& config, Workspace& work, int rows) : config_(config) {
@@ -53,11 +43,12 @@ Moe::Moe(const GlmConfig& config, Workspace& work, int rows, Ops* ops, ExpertSto
   shared_up_ = work.rows(rows, config.shared_inner());
   shared_out_ = work.rows(rows, config.hidden_size);
   vector_ = work.rows(1, std::max(config.n_routed_experts, config.hidden_size));
+  const ExpertSpec expert = swiglu_expert(config.hidden_size, config.moe_intermediate_size);
   if (store == nullptr) {
-    RamTier::measure(expert_spec(config), work, rows);
+    RamTier::measure(expert, work, rows);
     return;
   }
-  ram_.emplace(*ops, *store, expert_spec(config), work, rows);
+  ram_.emplace(*ops, *store, expert, work, rows);
   runner_.emplace(*ops, std::vector<ExpertTier*>{&*ram_});
 }
 

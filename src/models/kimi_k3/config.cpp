@@ -10,42 +10,18 @@
 #include <string>
 
 #include "base/fields.h"
+#include "models/common/config_rules.h"
 
 namespace sluice::kimi_k3 {
 
 namespace {
 
-// Far above any real model and low enough that no width, row count or product of a few of them overflows an int.
-constexpr IntRange kWidth{1, 1 << 17};
-constexpr IntRange kInner{1, 1 << 20};
-constexpr IntRange kHeads{1, 4096};
-constexpr IntRange kHeadDim{1, 4096};
-constexpr IntRange kLayers{1, 1000};
-constexpr IntRange kExperts{1, 65536};
-constexpr std::int64_t kMostExpertsInAll = 1 << 24;  // of all layers together
-constexpr NumberRange kEps{1e-12, 0.1};
 constexpr NumberRange kCap{1e-3, 1e6};
 
 constexpr int kReleaseBos = 163584, kReleaseEos = 163586, kReleasePositions = 1048576;
 constexpr int kMxfp4Columns = 32;
 // Ends of document, message and turn, counted from [BOS] (spec 5.5 and 6.5).
 constexpr int kStops[] = {1, 2, 9};
-
-void must_say(const Fields& fields, const char* name, std::string_view wanted) {
-  if (const std::string value = fields.text(name); fields.good(name) && value != wanted)
-    fields.wrong(name, fmt::format("is '{}', only '{}' can be run", value, wanted));
-}
-
-void must_be(const Fields& fields, const char* name, bool wanted) {
-  if (fields.flag(name) != wanted && fields.good(name))
-    fields.wrong(name, fmt::format("is {}, only {} can be run", !wanted, wanted));
-}
-
-// Optional switches of the release that have one value here.
-void must_be_if_there(const Fields& fields, const char* name, int wanted) {
-  if (const int value = fields.integer_or(name, wanted, {-1, 1 << 24}); fields.good(name) && value != wanted)
-    fields.wrong(name, fmt::format("is {}, only {} can be run", value, wanted));
-}
 
 void read_sizes(const Fields& text, KimiK3Config& config) {
   config.vocab_size = text.integer("vocab_size", {1, 1 << 22});
@@ -59,7 +35,7 @@ void read_sizes(const Fields& text, KimiK3Config& config) {
   must_say(text, "hidden_act", "situ");
   config.activation_situ_beta = text.number("activation_situ_beta", kCap);
   config.activation_situ_linear_beta = text.number("activation_situ_linear_beta", kCap);
-  must_be_if_there(text, "num_nextn_predict_layers", 0);
+  may_be(text, "num_nextn_predict_layers", 0);
 }
 
 void read_mla(const Fields& text, KimiK3Config& config) {
@@ -130,10 +106,10 @@ void read_moe(const Fields& text, KimiK3Config& config) {
   config.moe_renormalize = text.flag("moe_renormalize");
   config.latent_moe_use_norm = text.flag("latent_moe_use_norm");
   must_say(text, "moe_router_activation_func", "sigmoid");
-  must_be_if_there(text, "moe_layer_freq", 1);
-  must_be_if_there(text, "num_expert_group", 1);
-  must_be_if_there(text, "topk_group", 1);
-  if (text.has("topk_method")) must_say(text, "topk_method", "noaux_tc");
+  may_be(text, "moe_layer_freq", 1);
+  may_be(text, "num_expert_group", 1);
+  may_be(text, "topk_group", 1);
+  may_say(text, "topk_method", "noaux_tc");
   text.flag_or("use_grouped_topk", true);  // with one group either value means the same
 
   const bool experts = text.good("num_experts"), layers = text.good("num_hidden_layers");
@@ -156,8 +132,8 @@ void read_quantization(const Fields& text) {
   const Fields groups = text.optional_object("quantization_config").optional_object("config_groups");
   for (const std::string& name : groups.names()) {
     const Fields weights = groups.optional_object(name.c_str()).optional_object("weights");
-    must_be_if_there(weights, "group_size", kMxfp4Columns);
-    must_be_if_there(weights, "num_bits", 4);
+    may_be(weights, "group_size", kMxfp4Columns);
+    may_be(weights, "num_bits", 4);
   }
 }
 

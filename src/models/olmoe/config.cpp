@@ -10,35 +10,17 @@
 
 #include "base/fields.h"
 #include "models/common/blocks.h"
+#include "models/common/config_rules.h"
 
 namespace sluice::olmoe {
 
 namespace {
 
-// Far above any real model and low enough that no width, row count or product of a few of them overflows an int.
-constexpr IntRange kWidth{1, 1 << 17};
-constexpr IntRange kInner{1, 1 << 20};
-constexpr IntRange kHeads{1, 4096};
-constexpr IntRange kLayers{1, 1000};
-constexpr IntRange kExperts{1, 65536};
-constexpr std::int64_t kMostExpertsInAll = 1 << 24;  // of all layers together
-constexpr IntRange kPositions{1, 1 << 28};           // an angle is at most its position
-constexpr NumberRange kEps{1e-12, 0.1};
 constexpr NumberRange kTheta{1.001, 1e12};
 
 // Some files leave these out, and then the released code means:
 constexpr float kUsualEps = 1e-5f;
 constexpr int kUsualPositions = 4096, kUsualEos = 50279;
-
-void may_be(const Fields& fields, const char* name, bool wanted) {
-  if (fields.flag_or(name, wanted) != wanted && fields.good(name))
-    fields.wrong(name, fmt::format("is {}, only {} can be run", !wanted, wanted));
-}
-
-void must_say(const Fields& fields, const char* name, const std::string& value, std::string_view wanted) {
-  if (fields.good(name) && value != wanted)
-    fields.wrong(name, fmt::format("is '{}', only '{}' can be run", value, wanted));
-}
 
 void read_sizes(const Fields& root, OlmoeConfig& config) {
   config.vocab_size = root.integer("vocab_size", {1, 1 << 22});
@@ -46,7 +28,7 @@ void read_sizes(const Fields& root, OlmoeConfig& config) {
   config.num_hidden_layers = root.integer("num_hidden_layers", kLayers);
   config.rms_norm_eps = root.number_or("rms_norm_eps", kUsualEps, kEps);
   config.max_position_embeddings = root.integer_or("max_position_embeddings", kUsualPositions, kPositions);
-  must_say(root, "hidden_act", root.text("hidden_act"), "silu");
+  must_say(root, "hidden_act", "silu");
   may_be(root, "tie_word_embeddings", false);
 }
 
@@ -74,7 +56,7 @@ void read_attention(const Fields& root, OlmoeConfig& config) {
 
 // "default" or nothing: positions as they are. `kind` is "rope_type" or, in older files, "type".
 void no_scaling(const Fields& rope) {
-  for (const char* kind : {"rope_type", "type"}) must_say(rope, kind, rope.text_or(kind, "default"), "default");
+  for (const char* kind : {"rope_type", "type"}) may_say(rope, kind, "default");
   if (const float part = rope.number_or("partial_rotary_factor", 1, {0, 1});
       rope.good("partial_rotary_factor") && part != 1)
     rope.wrong("partial_rotary_factor", fmt::format("is {}, only 1 can be run", part));

@@ -13,20 +13,6 @@
 
 namespace sluice::olmoe {
 
-namespace {
-
-ExpertSpec expert_spec(const OlmoeConfig& config) {
-  return {.in = config.hidden_size,
-          .inner = config.intermediate_size,
-          .out = config.hidden_size,
-          .gate = gated_expert::gate,
-          .up = gated_expert::up,
-          .down = gated_expert::down,
-          .activation = Activation::swiglu};
-}
-
-}  // namespace
-
 // 3. The whole model: h = embed[token]; h += attention(h) and h += experts(h) in every layer; logits of the norm of h.
 Result<> Olmoe::run_layers(const ForwardBatch& batch) {
   const int rows = static_cast<int>(batch.tokens.size());
@@ -131,7 +117,8 @@ Olmoe::Olmoe(const OlmoeConfig& config, int layers, int max_rows, const ModelPar
       head_slices_(head_slice_rows({config.vocab_size, config.hidden_size})),
       work_(scratch_bytes(config, max_rows)),
       all_(lay_out(config_, work_, max_rows)) {
-  ram_.emplace(*parts.ops, *parts.experts, expert_spec(config_), work_, max_rows);
+  ram_.emplace(*parts.ops, *parts.experts, swiglu_expert(config_.hidden_size, config_.intermediate_size), work_,
+               max_rows);
   runner_.emplace(*parts.ops, std::vector<ExpertTier*>{&*ram_});
 }
 
@@ -151,7 +138,7 @@ StateShape Olmoe::state_shape(const OlmoeConfig& config, int layers) {
 std::uint64_t Olmoe::scratch_bytes(const OlmoeConfig& config, int max_rows) {
   Workspace counting;
   lay_out(config, counting, max_rows);
-  RamTier::measure(expert_spec(config), counting, max_rows);
+  RamTier::measure(swiglu_expert(config.hidden_size, config.intermediate_size), counting, max_rows);
   return counting.peak_bytes();
 }
 
