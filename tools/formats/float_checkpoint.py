@@ -6,6 +6,7 @@ to its storage type first; what comes back is what the files mean, so that an or
 `fuse` turns stored experts (one tensor each) into the tensors that transformers keep in memory; reading takes both.
 """
 
+import json
 import os
 import re
 
@@ -40,6 +41,11 @@ def store(name, kind, values, largest):
 
 def scale_name(name):
     return name.removesuffix("weight") + "scale"
+
+
+def read_config(directory):
+    with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
+        return json.load(file)
 
 
 def widen(stored):

@@ -3,9 +3,6 @@
 `prefix` is the four residual streams side by side.
 """
 
-import json
-import os
-
 import numpy as np
 
 import deepseek_v4_layout as layout
@@ -22,6 +19,7 @@ import tokenizer_json
 NAME = "deepseek_v4"
 SEEDS = {"a": 3, "b": 9}
 Model = DeepSeekV4
+read_config = float_checkpoint.read_config
 read_stored = safetensors_writer.read_checkpoint
 
 
@@ -32,11 +30,6 @@ def write(name, seed, directory):
                                       tiny_deepseek_v4.initial_tensors(config, seed))
     tokenizer_json.write_tokenizer(directory, tokenizer_json.deepseek_file(tiny_deepseek_v4.VOCABULARY),
                                    tokenizer_json.deepseek_settings(config))
-
-
-def read_config(directory):
-    with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
-        return json.load(file)
 
 
 def widen(config, stored):

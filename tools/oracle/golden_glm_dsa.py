@@ -4,9 +4,6 @@ Beside the trunk they hold the MTP head: its logits over the whole text, and thr
 last of the prompt on.
 """
 
-import json
-import os
-
 import numpy as np
 
 import float_checkpoint
@@ -22,6 +19,7 @@ import tokenizer_json
 NAME = "glm_dsa"
 SEEDS = {"a": 2, "b": 13, "c": 0, "d": 1}
 Model = Glm
+read_config = float_checkpoint.read_config
 read_stored = safetensors_writer.read_checkpoint
 DRAFTS = 3
 MIN_SIGN = 3e-6  # how near a product of the indexer may come to zero, in units of its factors' lengths
@@ -35,11 +33,6 @@ def write(name, seed, directory):
                                       largest=tiny_glm_dsa.largest_byte)
     tokenizer_json.write_tokenizer(directory, tokenizer_json.glm_file(tiny_glm_dsa.VOCABULARY),
                                    tokenizer_json.glm_settings(config))
-
-
-def read_config(directory):
-    with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
-        return json.load(file)
 
 
 def widen(config, stored):

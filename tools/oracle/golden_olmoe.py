@@ -1,8 +1,5 @@
 """The goldens of OLMoE: tests/golden/olmoe/{a,b,c}. See golden_run.py."""
 
-import json
-import os
-
 import float_checkpoint
 from mutations_olmoe import MISTAKES  # noqa: F401
 from olmoe import Olmoe
@@ -14,6 +11,7 @@ import tokenizer_json
 NAME = "olmoe"
 SEEDS = {"a": 0, "b": 0, "c": 0}
 Model = Olmoe
+read_config = float_checkpoint.read_config
 read_stored = safetensors_writer.read_checkpoint
 
 
@@ -24,11 +22,6 @@ def write(name, seed, directory):
                                       fused=name in tiny_olmoe.FUSED)
     tokenizer_json.write_tokenizer(directory, tokenizer_json.olmoe_file(tiny_olmoe.VOCABULARY),
                                    tokenizer_json.olmoe_settings(config))
-
-
-def read_config(directory):
-    with open(os.path.join(directory, "config.json"), encoding="utf-8") as file:
-        return json.load(file)
 
 
 def widen(config, stored):

@@ -25,3 +25,16 @@ class Catalogue(list):
 def every(stored, ending, change):
     """The tensors, `change(words)` applied to each whose name has the ending."""
     return {name: (tag, change(words) if name.endswith(ending) else words) for name, (tag, words) in stored.items()}
+
+
+def experts_in_the_order_of_names(stored):
+    """The tensors, experts numbered as their names sort: 0, 1, 10, 11, 2, ..."""
+    experts = {int(name.split(".experts.")[1].split(".")[0]) for name in stored if ".experts." in name}
+    on_disk = sorted(experts, key=str)
+    changed = dict(stored)
+    for name in stored:
+        if ".experts." in name:
+            head, tail = name.split(".experts.")
+            number, rest = tail.split(".", 1)
+            changed[name] = stored[f"{head}.experts.{on_disk[int(number)]}.{rest}"]
+    return changed

@@ -4,7 +4,7 @@ import numpy as np
 
 from deepseek_v4 import DeepSeekV4 as Oracle
 import deepseek_v4_layout as layout
-from mistakes import Catalogue, every
+from mistakes import Catalogue, every, experts_in_the_order_of_names
 from plain_torch import rms_norm, torch
 
 MISTAKES = Catalogue()
@@ -347,15 +347,7 @@ def gate_and_up(stored):
 
 @mistake("2.4", "experts taken in the order of the file: 0, 1, 10, 11, 2, ...", models=["a"])
 def experts_by_place(stored):
-    experts = {int(name.split(".experts.")[1].split(".")[0]) for name in stored if ".experts." in name}
-    on_disk = sorted(experts, key=str)
-    changed = dict(stored)
-    for name in stored:
-        if ".experts." in name:
-            head, tail = name.split(".experts.")
-            number, rest = tail.split(".", 1)
-            changed[name] = stored[f"{head}.experts.{on_disk[int(number)]}.{rest}"]
-    return changed
+    return experts_in_the_order_of_names(stored)
 
 
 @mistake("1.2", "the table of a hash layer read with the id of the token before")

@@ -8,7 +8,7 @@ import numpy as np
 
 import kimi_k3
 import mxfp4
-from mistakes import Catalogue, every
+from mistakes import Catalogue, every, experts_in_the_order_of_names
 from plain_torch import torch
 
 Oracle = kimi_k3.KimiK3
@@ -402,12 +402,4 @@ def gate_and_up(stored):
 
 @mistake("2.3", "experts taken in the order of the file: 0, 1, 10, 11, 2, ...")
 def experts_by_place(stored):
-    experts = {int(name.split(".experts.")[1].split(".")[0]) for name in stored if ".experts." in name}
-    on_disk = sorted(experts, key=str)
-    changed = dict(stored)
-    for name in stored:
-        if ".experts." in name:
-            head, tail = name.split(".experts.")
-            number, rest = tail.split(".", 1)
-            changed[name] = stored[f"{head}.experts.{on_disk[int(number)]}.{rest}"]
-    return changed
+    return experts_in_the_order_of_names(stored)

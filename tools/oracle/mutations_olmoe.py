@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mistakes import Catalogue, every
+from mistakes import Catalogue, every, experts_in_the_order_of_names
 from olmoe import Olmoe as Oracle
 from plain_torch import rms_norm, torch
 
@@ -188,15 +188,7 @@ def gate_and_up_in_turn(stored):
 
 @mistake("2", "experts taken in the order of the file: 0, 1, 10, 11, 2, ...", models=["a", "c"])
 def experts_by_place(stored):
-    experts = {int(name.split(".experts.")[1].split(".")[0]) for name in stored if ".experts." in name}
-    on_disk = sorted(experts, key=str)
-    changed = dict(stored)
-    for name in stored:
-        if ".experts." in name:
-            head, tail = name.split(".experts.")
-            number, rest = tail.split(".", 1)
-            changed[name] = stored[f"{head}.experts.{on_disk[int(number)]}.{rest}"]
-    return changed
+    return experts_in_the_order_of_names(stored)
 
 
 @mistake("1", "embedding used as the head")
