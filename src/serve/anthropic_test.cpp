@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/reply_pieces.h"
+
 namespace sluice::serve {
 namespace {
 
@@ -55,21 +57,10 @@ TEST(MessagesRequest, NamesWhatIsWrong) {
             "stop_sequences");
 }
 
-std::vector<Piece> reply() {
-  using Kind = ReplyEvent::Kind;
-  const auto event = [](Kind kind, std::string text, int call = -1) {
-    return ReplyEvent{.kind = kind, .text = std::move(text), .key = {}, .call = call, .complete = true};
-  };
-  return {{{event(Kind::reasoning, "hm")}, {}},
-          {{event(Kind::content, "Hel")}, {}},
-          {{event(Kind::content, "lo"), event(Kind::call_begin, "f", 0)}, {}},
-          {{event(Kind::call_end, R"({"a":1})", 0), event(Kind::turn_end, "")}, {}}};
-}
-
 TEST(MessagesReply, AStreamAddsUpToTheWhole) {
   const auto whole = messages_writer({"msg_1", "m", 7}, 3, false), stream = messages_writer({"msg_1", "m", 7}, 3, true);
   std::string text = stream->stream_begin();
-  for (Piece& piece : reply()) {
+  for (Piece& piece : test::reply_in_pieces()) {
     whole->piece(0, piece);
     text += stream->piece(0, std::move(piece));
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "serve/openai_completions.h"
+#include "support/reply_pieces.h"
 
 namespace sluice::serve {
 namespace {
@@ -91,21 +92,9 @@ TEST(ChatRequest, NamesWhatIsWrong) {
   EXPECT_EQ(param(R"("model":5)"), "model");
 }
 
-// The reply of a model that thinks, answers and calls a tool, as pieces.
-std::vector<Piece> reply() {
-  using Kind = ReplyEvent::Kind;
-  const auto event = [](Kind kind, std::string text, int call = -1) {
-    return ReplyEvent{.kind = kind, .text = std::move(text), .key = {}, .call = call, .complete = true};
-  };
-  return {{{event(Kind::reasoning, "hm")}, {}},
-          {{event(Kind::content, "Hel")}, {}},
-          {{event(Kind::content, "lo"), event(Kind::call_begin, "f", 0)}, {}},
-          {{event(Kind::call_end, R"({"a":1})", 0), event(Kind::turn_end, "")}, {}}};
-}
-
 TEST(ChatReply, AWholeOneHasEverything) {
   const auto writer = chat_writer({"chatcmpl-1", "m", 7}, {.choices = 1});
-  for (Piece& piece : reply()) writer->piece(0, std::move(piece));
+  for (Piece& piece : test::reply_in_pieces()) writer->piece(0, std::move(piece));
   writer->choice_end(0, {Finish::stop});
   const Json body = Json::parse(writer->whole({.prompt_tokens = 3, .completion_tokens = 4}));
   const Json& choice = body.at("choices").at(0);
@@ -120,7 +109,7 @@ TEST(ChatReply, AWholeOneHasEverything) {
 TEST(ChatReply, AStreamAddsUpToTheWhole) {
   const auto writer = chat_writer({"chatcmpl-1", "m", 7}, {.choices = 1, .stream = true, .include_usage = true});
   std::string stream = writer->stream_begin();
-  for (Piece& piece : reply()) stream += writer->piece(0, std::move(piece));
+  for (Piece& piece : test::reply_in_pieces()) stream += writer->piece(0, std::move(piece));
   stream += writer->choice_end(0, {Finish::stop});
   stream += writer->stream_end({.prompt_tokens = 3, .completion_tokens = 4});
   std::string content, reasoning, arguments, id, finish;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "support/distances.h"
 #include "support/engine/recorded_run.h"
 #include "support/engine/traced_run.h"
 #include "support/golden_arrays.h"
@@ -15,17 +16,6 @@ namespace sluice::test {
 namespace {
 
 constexpr double kRelative = 1e-5;
-
-// ‖ours − theirs‖ / ‖theirs‖
-double distance(std::span<const float> ours, std::span<const double> theirs) {
-  double difference = 0, size = 0;
-  for (std::size_t index = 0; index < theirs.size(); ++index) {
-    const double gap = static_cast<double>(ours[index]) - theirs[index];
-    difference += gap * gap;
-    size += theirs[index] * theirs[index];
-  }
-  return std::sqrt(difference / size);
-}
 
 class GlmOracle : public testing::TestWithParam<const char*> {
  protected:

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/damage.h"
+#include "support/distances.h"
 #include "support/engine/recorded_run.h"
 #include "support/engine/traced_run.h"
 #include "support/glm_vector.h"
@@ -21,35 +22,7 @@ using nlohmann::json;
 constexpr double kLogits = 1e-4, kScores = 1e-5, kWeights = 1e-5, kRelativeNorm = 1e-5;
 constexpr int kDraftLayer = 7;
 
-TEST(GlmVector, GeneratorMakesTheWeightsOfTheSpecification) {
-  std::map<std::string, HashTensor> by_name;
-  std::size_t parameters = 0;
-  for (const auto& shard : glm_tensors())
-    for (const HashTensor& tensor : shard) {
-      by_name.emplace(tensor.name, tensor);
-      parameters += tensor.values().size();
-    }
-  EXPECT_EQ(by_name.size(), glm_vector().at("n_tensors").get<std::size_t>());
-  EXPECT_EQ(parameters, glm_vector().at("n_parameters").get<std::size_t>());
-  for (const auto& [name, check] : glm_vector().at("tensor_checks").items()) {
-    SCOPED_TRACE(name);
-    const HashTensor& tensor = by_name.at(name);
-    EXPECT_EQ(tensor.shape, check.at("shape").get<std::vector<std::uint64_t>>());
-    EXPECT_EQ(fnv1a64(std::as_bytes(std::span(name))), std::stoull(check.at("h").get<std::string>(), nullptr, 16));
-    const std::vector<float> values = tensor.values();
-    double sum = 0;
-    for (float value : values) sum += static_cast<double>(value);
-    EXPECT_NEAR(sum, check.at("sum").get<double>(), 1e-10);
-    for (std::size_t place = 0; place < 3; ++place)
-      EXPECT_NEAR(values[place], check.at("first3")[place].get<double>(), 1e-12);
-  }
-}
-
-double l2(std::span<const float> values) {
-  double sum = 0;
-  for (float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
-  return std::sqrt(sum);
-}
+TEST(GlmVector, GeneratorMakesTheWeightsOfTheSpecification) { expect_tensors_of(glm_vector(), glm_tensors()); }
 
 void expect_near(std::span<const float> ours, const json& theirs, double tolerance) {
   ASSERT_GE(ours.size(), theirs.size());

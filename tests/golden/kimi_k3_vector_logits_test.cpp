@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "support/damage.h"
+#include "support/distances.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_vector.h"
 #include "support/temp_dir.h"
@@ -17,12 +18,6 @@ namespace {
 using nlohmann::json;
 
 constexpr double kLogitTolerance = 3e-3, kWeightTolerance = 1e-4, kNormTolerance = 2e-4;
-
-double l2(std::span<const float> values) {
-  double sum = 0;
-  for (float value : values) sum += static_cast<double>(value) * value;
-  return std::sqrt(sum);
-}
 
 void expect_norm(std::span<const float> values, const json& wanted) {
   EXPECT_NEAR(l2(values), wanted.get<double>(), kNormTolerance * wanted.get<double>());

@@ -18,8 +18,8 @@ namespace {
 std::uint64_t from_hex(const nlohmann::json& text) { return std::stoull(text.get<std::string>(), nullptr, 16); }
 
 double element(const GoldenTensor& tensor, const std::vector<std::byte>& bytes, std::size_t index) {
-  if (tensor.stored.type == StoredType::u8) return static_cast<double>(bytes[index]);
-  if (tensor.stored.type == StoredType::f32) {
+  if (tensor.stored.type == Dtype::u8) return static_cast<double>(bytes[index]);
+  if (tensor.stored.type == Dtype::f32) {
     float value = 0;
     std::memcpy(&value, bytes.data() + 4 * index, 4);
     return value;
@@ -38,7 +38,7 @@ TEST(KimiK3Vector, WorkedValues) {
     const auto name = check.at("name").get<std::string>();
     SCOPED_TRACE(name);
     const GoldenTensor& tensor = by_name.at(name);
-    EXPECT_EQ(stored_type_name(tensor.stored.type), check.at("dtype").get<std::string>());
+    EXPECT_EQ(dtype_name(tensor.stored.type), check.at("dtype").get<std::string>());
     EXPECT_EQ(tensor.stored.shape, check.at("shape").get<std::vector<std::uint64_t>>());
     const std::uint64_t hash = fnv1a64(std::as_bytes(std::span(name)));
     EXPECT_EQ(hash, from_hex(check.at("h")));
@@ -69,7 +69,7 @@ TEST(KimiK3Vector, WholeCheckpointHashesToTheSpecifiedSum) {
 TEST(KimiK3Vector, ScaleBytesAndNibblesOfTheSpec) {
   std::set<int> scales, nibbles;
   for (const GoldenTensor& tensor : golden_tensors())
-    for (const std::byte byte : tensor.stored.type == StoredType::u8 ? tensor.bytes() : std::vector<std::byte>{}) {
+    for (const std::byte byte : tensor.stored.type == Dtype::u8 ? tensor.bytes() : std::vector<std::byte>{}) {
       if (tensor.rule == GoldenRule::scales) scales.insert(static_cast<int>(byte));
       if (tensor.rule == GoldenRule::packed)
         nibbles.insert({static_cast<int>(byte & std::byte{15}), static_cast<int>(byte >> 4)});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "support/distances.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
 #include "support/golden_models.h"
@@ -14,17 +15,6 @@ namespace sluice::test {
 namespace {
 
 constexpr double kRelative = 1e-5;
-
-// ‖ours − theirs‖ / ‖theirs‖
-double distance(std::span<const float> ours, std::span<const double> theirs) {
-  double difference = 0, size = 0;
-  for (std::size_t index = 0; index < theirs.size(); ++index) {
-    const double gap = static_cast<double>(ours[index]) - theirs[index];
-    difference += gap * gap;
-    size += theirs[index] * theirs[index];
-  }
-  return std::sqrt(difference / size);
-}
 
 class Oracle : public testing::TestWithParam<const char*> {
  protected:

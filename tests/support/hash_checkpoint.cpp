@@ -1,6 +1,8 @@
 // See hash_checkpoint.h.
 #include "support/hash_checkpoint.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -25,6 +27,32 @@ std::vector<float> HashTensor::values() const {
   return made;
 }
 
+void expect_tensors_of(const nlohmann::json& vector, const std::vector<std::vector<HashTensor>>& shards) {
+  std::map<std::string, HashTensor> by_name;
+  std::size_t parameters = 0;
+  for (const std::vector<HashTensor>& shard : shards)
+    for (const HashTensor& tensor : shard) {
+      by_name.emplace(tensor.name, tensor);
+      parameters += tensor.values().size();
+    }
+  EXPECT_EQ(by_name.size(), vector.at("n_tensors").get<std::size_t>());
+  EXPECT_EQ(parameters, vector.at("n_parameters").get<std::size_t>());
+  for (const auto& [name, check] : vector.at("tensor_checks").items()) {
+    SCOPED_TRACE(name);
+    const HashTensor& tensor = by_name.at(name);
+    EXPECT_EQ(tensor.shape, check.at("shape").get<std::vector<std::uint64_t>>());
+    if (check.contains("h")) {
+      EXPECT_EQ(fnv1a64(std::as_bytes(std::span(name))), std::stoull(check.at("h").get<std::string>(), nullptr, 16));
+    }
+    const std::vector<float> values = tensor.values();
+    double sum = 0;
+    for (float value : values) sum += static_cast<double>(value);
+    EXPECT_NEAR(sum, check.at("sum").get<double>(), 1e-10);
+    for (std::size_t place = 0; place < 3; ++place)
+      EXPECT_NEAR(values[place], check.at("first3")[place].get<double>(), 1e-12);
+  }
+}
+
 void write_hash_checkpoint(const std::filesystem::path& directory, const std::vector<std::vector<HashTensor>>& shards,
                            const nlohmann::json& config) {
   std::filesystem::create_directories(directory);
@@ -33,7 +61,7 @@ void write_hash_checkpoint(const std::filesystem::path& directory, const std::ve
   for (const std::vector<HashTensor>& shard : shards) {
     std::vector<StoredTensor> stored;
     for (const HashTensor& tensor : shard) {
-      stored.push_back({tensor.name, StoredType::f32, tensor.shape});
+      stored.push_back({tensor.name, Dtype::f32, tensor.shape});
       values.emplace(tensor.name, tensor.values());
     }
     layouts.push_back(must(lay_out_safetensors(std::move(stored))));

@@ -19,6 +19,9 @@ struct HashTensor {
   std::vector<float> values() const;  // row-major
 };
 
+// The counts and spot checks of a vector's file ("n_tensors", "n_parameters", "tensor_checks") hold for these tensors.
+void expect_tensors_of(const nlohmann::json& vector, const std::vector<std::vector<HashTensor>>& shards);
+
 // One file a shard, with index and config.json. Everything is stored as F32.
 void write_hash_checkpoint(const std::filesystem::path& directory, const std::vector<std::vector<HashTensor>>& shards,
                            const nlohmann::json& config);

@@ -6,6 +6,7 @@
 #include "models/deepseek_v4/chat.h"
 #include "support/deepseek_v4_tokens.h"
 #include "support/must.h"
+#include "support/reply_events.h"
 #include "text/json_text.h"
 #include "text/utf8.h"
 
@@ -15,6 +16,7 @@ namespace {
 using Ids = std::vector<int>;
 using Events = std::vector<ReplyEvent>;
 using Kind = ReplyEvent::Kind;
+using test::argument, test::call_begin, test::call_end, test::content, test::reasoning, test::turn_end;
 
 const Tokenizer& tokenizer() {
   static const std::unique_ptr<Tokenizer> opened = test::deepseek_v4_tokenizer();
@@ -33,19 +35,6 @@ Events parse(const Ids& ids, bool thinking = true) {
   return events;
 }
 Events parse(std::string_view reply, bool thinking = true) { return parse(ids_of(reply), thinking); }
-
-ReplyEvent reasoning(const std::string& text) { return {.kind = Kind::reasoning, .text = text}; }
-ReplyEvent content(const std::string& text) { return {.kind = Kind::content, .text = text}; }
-ReplyEvent call_begin(int call, const std::string& tool) {
-  return {.kind = Kind::call_begin, .text = tool, .call = call};
-}
-ReplyEvent argument(int call, const std::string& key, const std::string& literal) {
-  return {.kind = Kind::argument, .text = literal, .key = key, .call = call};
-}
-ReplyEvent call_end(int call, const std::string& arguments, bool complete = true) {
-  return {.kind = Kind::call_end, .text = arguments, .call = call, .complete = complete};
-}
-ReplyEvent turn_end(bool complete = true) { return {.kind = Kind::turn_end, .complete = complete}; }
 
 const std::string kEos = "<｜end▁of▁sentence｜>";
 const std::string kBegin = "\n\n<｜DSML｜tool_calls>\n", kEnd = "</｜DSML｜tool_calls>" + kEos;

@@ -7,6 +7,7 @@
 #include "models/glm_dsa/chat.h"
 #include "models/glm_dsa/tokenizer.h"
 #include "support/must.h"
+#include "support/reply_events.h"
 #include "support/temp_dir.h"
 #include "support/tokenizer_json.h"
 #include "text/json_text.h"
@@ -18,6 +19,7 @@ namespace {
 using Ids = std::vector<int>;
 using Events = std::vector<ReplyEvent>;
 using Kind = ReplyEvent::Kind;
+using test::argument, test::call_begin, test::call_end, test::content, test::reasoning, test::turn_end;
 
 const Tokenizer& tokenizer() {
   static const std::unique_ptr<Tokenizer> opened = [] {
@@ -49,19 +51,6 @@ Events parse(const Ids& ids, bool thinking = true) {
   return events;
 }
 Events parse(std::string_view reply, bool thinking = true) { return parse(ids_of(reply), thinking); }
-
-ReplyEvent reasoning(const std::string& text) { return {.kind = Kind::reasoning, .text = text}; }
-ReplyEvent content(const std::string& text) { return {.kind = Kind::content, .text = text}; }
-ReplyEvent call_begin(int call, const std::string& tool) {
-  return {.kind = Kind::call_begin, .text = tool, .call = call};
-}
-ReplyEvent argument(int call, const std::string& key, const std::string& literal) {
-  return {.kind = Kind::argument, .text = literal, .key = key, .call = call};
-}
-ReplyEvent call_end(int call, const std::string& arguments, bool complete = true) {
-  return {.kind = Kind::call_end, .text = arguments, .call = call, .complete = complete};
-}
-ReplyEvent turn_end(bool complete = true) { return {.kind = Kind::turn_end, .complete = complete}; }
 
 const std::string kWhole =
     "I think\u4f60</think>On it: \U0001f44b<tool_call>find<arg_key>q</arg_key><arg_value>12</arg_value>\n"

@@ -7,6 +7,7 @@
 #include "models/kimi_k3/chat.h"
 #include "models/kimi_k3/tokenizer.h"
 #include "support/must.h"
+#include "support/reply_events.h"
 #include "support/temp_dir.h"
 #include "support/tiktoken_model.h"
 #include "text/json_text.h"
@@ -18,6 +19,7 @@ namespace {
 using Ids = std::vector<int>;
 using Events = std::vector<ReplyEvent>;
 using Kind = ReplyEvent::Kind;
+using test::argument, test::call_begin, test::call_end, test::content, test::reasoning, test::turn_end;
 
 // Single bytes and a few longer entries, so that some tokens hold half a character or several letters.
 const Tokenizer& tokenizer() {
@@ -46,19 +48,6 @@ Events parse(const Ids& ids, bool thinking = true, bool finish = true) {
   return events;
 }
 Events parse(std::string_view reply, bool thinking = true) { return parse(ids_of(reply), thinking); }
-
-ReplyEvent reasoning(const std::string& text) { return {.kind = Kind::reasoning, .text = text}; }
-ReplyEvent content(const std::string& text) { return {.kind = Kind::content, .text = text}; }
-ReplyEvent call_begin(int call, const std::string& tool) {
-  return {.kind = Kind::call_begin, .text = tool, .call = call};
-}
-ReplyEvent argument(int call, const std::string& key, const std::string& literal) {
-  return {.kind = Kind::argument, .text = literal, .key = key, .call = call};
-}
-ReplyEvent call_end(int call, const std::string& arguments, bool complete = true) {
-  return {.kind = Kind::call_end, .text = arguments, .call = call, .complete = complete};
-}
-ReplyEvent turn_end(bool complete = true) { return {.kind = Kind::turn_end, .complete = complete}; }
 
 const std::string kEnd = "<|close|>message<|sep|><|end_of_msg|>";
 const std::string kToResponse = "<|close|>think<|sep|><|open|>response<|sep|>";
