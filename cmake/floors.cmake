@@ -18,7 +18,8 @@ function(sluice_tests program label)  # sluice_tests(<program> <label> <link lib
       set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
     endif()
   endforeach()
-  gtest_discover_tests(${program} TEST_PREFIX "${label}." DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
+  # NO_PRETTY_VALUES: the bytes of a struct, pointers among them, are no name for a test.
+  gtest_discover_tests(${program} TEST_PREFIX "${label}." NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${label} TIMEOUT 300)
 endfunction()
 
 function(sluice_floor folder)
