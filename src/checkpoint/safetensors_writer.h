@@ -18,13 +18,9 @@
 
 namespace sluice {
 
-using StoredType = Dtype;
-inline std::string_view stored_type_name(StoredType type) { return dtype_name(type); }
-inline std::uint64_t stored_type_bytes(StoredType type) { return dtype_bits(type) / 8; }  // of one element
-
 struct StoredTensor {
   std::string name;
-  StoredType type = StoredType::f32;
+  Dtype type = Dtype::f32;
   std::vector<std::uint64_t> shape;
 
   std::uint64_t bytes() const;

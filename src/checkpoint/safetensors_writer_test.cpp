@@ -38,12 +38,12 @@ Result<> write_patterned(const std::string& path, const SafetensorsLayout& layou
 }
 
 TEST(SafetensorsWriter, OrdersByTypeThenNameBytewise) {
-  const auto layout = lay_out_safetensors({{"b.1", StoredType::u8, {3}},
-                                           {"b.10", StoredType::u8, {5}},
-                                           {"b.2", StoredType::u8, {7}},
-                                           {"Z", StoredType::bf16, {2, 3}},
-                                           {"a", StoredType::bf16, {4}},
-                                           {"z", StoredType::f32, {2, 1, 4}}});
+  const auto layout = lay_out_safetensors({{"b.1", Dtype::u8, {3}},
+                                           {"b.10", Dtype::u8, {5}},
+                                           {"b.2", Dtype::u8, {7}},
+                                           {"Z", Dtype::bf16, {2, 3}},
+                                           {"a", Dtype::bf16, {4}},
+                                           {"z", Dtype::f32, {2, 1, 4}}});
   ASSERT_TRUE(layout.has_value());
   std::vector<std::string> names;
   for (const StoredTensor& tensor : layout->tensors) names.push_back(tensor.name);
@@ -53,7 +53,7 @@ TEST(SafetensorsWriter, OrdersByTypeThenNameBytewise) {
 
 TEST(SafetensorsWriter, WritesHeaderAndBytesExactly) {
   const test::TempDir dir;
-  const auto layout = lay_out_safetensors({{"w", StoredType::bf16, {2, 3}}, {"norm \"q\"", StoredType::f32, {2}}});
+  const auto layout = lay_out_safetensors({{"w", Dtype::bf16, {2, 3}}, {"norm \"q\"", Dtype::f32, {2}}});
   ASSERT_TRUE(layout.has_value());
   ASSERT_TRUE(write_patterned(dir / "x.safetensors", *layout).has_value());
 
@@ -76,9 +76,9 @@ TEST(SafetensorsWriter, WritesHeaderAndBytesExactly) {
 // cache and past it (a synced file of this size is written directly).
 TEST(SafetensorsWriter, ThreadsDoNotChangeTheFile) {
   const test::TempDir dir;
-  std::vector<StoredTensor> tensors{{"f", StoredType::f32, {3'700'001}}, {"h", StoredType::bf16, {1'500'003}}};
+  std::vector<StoredTensor> tensors{{"f", Dtype::f32, {3'700'001}}, {"h", Dtype::bf16, {1'500'003}}};
   for (int index = 0; index < 300; ++index)
-    tensors.push_back({"u" + std::to_string(index), StoredType::u8, {static_cast<std::uint64_t>(9'973 + index)}});
+    tensors.push_back({"u" + std::to_string(index), Dtype::u8, {static_cast<std::uint64_t>(9'973 + index)}});
   const auto layout = lay_out_safetensors(tensors);
   ASSERT_TRUE(layout.has_value());
   ASSERT_TRUE(write_patterned(dir / "one", *layout, {1, Durability::cached}).has_value());
@@ -97,11 +97,11 @@ TEST(SafetensorsWriter, ThreadsDoNotChangeTheFile) {
 
 TEST(SafetensorsWriter, PiecesNeverCutAnElement) {
   const test::TempDir dir;
-  const auto layout = lay_out_safetensors(
-      {{"f", StoredType::f32, {1'000'003}}, {"h", StoredType::bf16, {1'000'001}}, {"u", StoredType::u8, {3}}});
+  const auto layout =
+      lay_out_safetensors({{"f", Dtype::f32, {1'000'003}}, {"h", Dtype::bf16, {1'000'001}}, {"u", Dtype::u8, {3}}});
   ASSERT_TRUE(layout.has_value());
   const auto fill = [&](std::size_t tensor, std::uint64_t offset, std::span<std::byte> piece) -> Result<> {
-    const std::uint64_t element = stored_type_bytes(layout->tensors[tensor].type);
+    const std::uint64_t element = dtype_bits(layout->tensors[tensor].type) / 8;
     EXPECT_EQ(offset % element, 0u);
     EXPECT_EQ(piece.size() % element, 0u);
     return {};
@@ -111,7 +111,7 @@ TEST(SafetensorsWriter, PiecesNeverCutAnElement) {
 
 TEST(SafetensorsWriter, AFailedFillLeavesNoFile) {
   const test::TempDir dir;
-  const auto layout = lay_out_safetensors({{"u", StoredType::u8, {9'000'000}}});
+  const auto layout = lay_out_safetensors({{"u", Dtype::u8, {9'000'000}}});
   ASSERT_TRUE(layout.has_value());
   for (const int threads : {1, 3}) {
     const auto fill = [&](std::size_t, std::uint64_t offset, std::span<std::byte>) -> Result<> {
@@ -126,7 +126,7 @@ TEST(SafetensorsWriter, AFailedFillLeavesNoFile) {
 }
 
 TEST(SafetensorsWriter, ANameTwiceIsRefused) {
-  const auto layout = lay_out_safetensors({{"a", StoredType::u8, {1}}, {"a", StoredType::f32, {1}}});
+  const auto layout = lay_out_safetensors({{"a", Dtype::u8, {1}}, {"a", Dtype::f32, {1}}});
   ASSERT_FALSE(layout.has_value());
   EXPECT_NE(layout.error().what.find("tensor a"), std::string::npos);
 }
@@ -134,8 +134,8 @@ TEST(SafetensorsWriter, ANameTwiceIsRefused) {
 TEST(SafetensorsWriter, IndexNamesTheShardOfEveryTensor) {
   const test::TempDir dir;
   std::vector<SafetensorsLayout> shards;
-  shards.push_back(*lay_out_safetensors({{"b", StoredType::u8, {3}}, {"a", StoredType::f32, {1}}}));
-  shards.push_back(*lay_out_safetensors({{"c", StoredType::bf16, {2}}}));
+  shards.push_back(*lay_out_safetensors({{"b", Dtype::u8, {3}}, {"a", Dtype::f32, {1}}}));
+  shards.push_back(*lay_out_safetensors({{"c", Dtype::bf16, {2}}}));
   ASSERT_TRUE(write_safetensors_index(dir.path(), shards).has_value());
   const auto index = nlohmann::json::parse(read_text(dir / "model.safetensors.index.json"));
   EXPECT_EQ(index["metadata"]["total_size"], 3 + 4 + 4);

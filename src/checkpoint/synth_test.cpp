@@ -24,10 +24,9 @@ SynthCheckpoint small_checkpoint(std::uint64_t seed = 3) {
   checkpoint.config = "{\"model_type\": \"test\", \"seed\": " + std::to_string(seed) + "}\n";
   checkpoint.texts.push_back({"notes.txt", "hello\n"});
   for (const char* name : {"first", "second", "third"})
-    checkpoint.shards.push_back(
-        {{{std::string(name) + ".w", StoredType::bf16, {300, 7}}, {ValueKind::around_zero, 1.0}},
-         {{std::string(name) + ".s", StoredType::u8, {3'000'000}}, {ValueKind::e2m1_codes}},
-         {{std::string(name) + ".a", StoredType::f32, {5}}, {ValueKind::ramp, 0, 4, 5}}});
+    checkpoint.shards.push_back({{{std::string(name) + ".w", Dtype::bf16, {300, 7}}, {ValueKind::around_zero, 1.0}},
+                                 {{std::string(name) + ".s", Dtype::u8, {3'000'000}}, {ValueKind::e2m1_codes}},
+                                 {{std::string(name) + ".a", Dtype::f32, {5}}, {ValueKind::ramp, 0, 4, 5}}});
   return checkpoint;
 }
 
@@ -106,7 +105,7 @@ TEST(Synth, AStoppedOneHasNoConfigAndGoesOn) {
 TEST(Synth, SaysUpFrontThatTheDiskIsTooSmall) {
   const test::TempDir dir;
   SynthCheckpoint huge = small_checkpoint();
-  huge.shards.push_back({{{"huge", StoredType::u8, {std::uint64_t{1} << 55}}, {ValueKind::e2m1_codes}}});
+  huge.shards.push_back({{{"huge", Dtype::u8, {std::uint64_t{1} << 55}}, {ValueKind::e2m1_codes}}});
   const auto outcome = write(huge, dir / "a");
   ASSERT_FALSE(outcome.has_value());
   EXPECT_EQ(outcome.error().kind, ErrorKind::bad_input);

@@ -64,8 +64,8 @@ void fill_around_zero(double rms, std::uint64_t key, std::uint64_t offset, std::
              [base](std::uint64_t word) { return (word & lanes16(0x8000u)) | ((word & lanes16(0x01ffu)) + base); });
 }
 
-void fill_near_one(StoredType type, std::uint64_t key, std::uint64_t offset, std::span<std::byte> piece) {
-  if (type == StoredType::f32)
+void fill_near_one(Dtype type, std::uint64_t key, std::uint64_t offset, std::span<std::byte> piece) {
+  if (type == Dtype::f32)
     return fill_floats(key, offset, piece, [](std::uint64_t, double random) { return 0.75 + 0.75 * random; });
   // 0x3f40 is 0.75 and 0x3fbf is 1.4921875.
   fill_words(key, offset, piece, [](std::uint64_t word) { return (word & lanes16(0x007fu)) + lanes16(0x3f40u); });
@@ -79,36 +79,36 @@ std::uint64_t value_key(std::uint64_t seed, std::string_view name) {
   return key;
 }
 
-void fill_values(const ValueRule& rule, StoredType type, std::uint64_t key, std::uint64_t offset,
+void fill_values(const ValueRule& rule, Dtype type, std::uint64_t key, std::uint64_t offset,
                  std::span<std::byte> piece) {
   if (piece.empty()) return;
   switch (rule.kind) {
     case ValueKind::around_zero:
-      SLUICE_CHECK(type == StoredType::bf16);
+      SLUICE_CHECK(type == Dtype::bf16);
       return fill_around_zero(rule.first, key, offset, piece);
     case ValueKind::near_one:
-      SLUICE_CHECK(type != StoredType::u8);
+      SLUICE_CHECK(type != Dtype::u8);
       return fill_near_one(type, key, offset, piece);
     case ValueKind::between:
-      SLUICE_CHECK(type == StoredType::f32);
+      SLUICE_CHECK(type == Dtype::f32);
       return fill_floats(key, offset, piece, [&rule](std::uint64_t, double random) {
         return rule.first + (rule.second - rule.first) * random;
       });
     case ValueKind::ramp:
-      SLUICE_CHECK(type == StoredType::f32);
+      SLUICE_CHECK(type == Dtype::f32);
       return fill_floats(key, offset, piece, [&rule](std::uint64_t index, double) {
         if (index >= rule.count) return 0.0;
         const double steps = static_cast<double>(std::max<std::uint64_t>(rule.count, 2) - 1);
         return rule.first + (rule.second - rule.first) * static_cast<double>(index) / steps;
       });
     case ValueKind::e2m1_codes:
-      SLUICE_CHECK(type == StoredType::u8);
+      SLUICE_CHECK(type == Dtype::u8);
       return fill_words(key, offset, piece, [](std::uint64_t word) { return word; });
     case ValueKind::e4m3_codes:  // exponents 2^-3 to 2^0
-      SLUICE_CHECK(type == StoredType::f8_e4m3);
+      SLUICE_CHECK(type == Dtype::f8_e4m3);
       return fill_words(key, offset, piece, [](std::uint64_t word) { return (word & lanes8(0x9fu)) | lanes8(0x20u); });
     case ValueKind::e8m0_near: {
-      SLUICE_CHECK(type == StoredType::u8);
+      SLUICE_CHECK(type == Dtype::u8);
       const double exponent = std::clamp(std::round(std::log2(rule.first)), -126.0, 120.0);
       const std::uint64_t base = lanes8(static_cast<std::uint64_t>(exponent + 126.0));
       return fill_words(key, offset, piece, [base](std::uint64_t word) { return (word & lanes8(0x03u)) + base; });

@@ -36,7 +36,7 @@ std::uint64_t value_key(std::uint64_t seed, std::string_view name);
 
 // Stores bytes [offset, offset + piece.size()) of a tensor. Requires: offset and size do not cut an element, and the
 // rule suits the type.
-void fill_values(const ValueRule& rule, StoredType type, std::uint64_t key, std::uint64_t offset,
+void fill_values(const ValueRule& rule, Dtype type, std::uint64_t key, std::uint64_t offset,
                  std::span<std::byte> piece);
 
 }  // namespace sluice

@@ -13,20 +13,20 @@
 namespace sluice {
 namespace {
 
-std::vector<std::byte> filled(const ValueRule& rule, StoredType type, std::size_t elements, std::uint64_t key = 7) {
-  std::vector<std::byte> bytes(elements * stored_type_bytes(type));
+std::vector<std::byte> filled(const ValueRule& rule, Dtype type, std::size_t elements, std::uint64_t key = 7) {
+  std::vector<std::byte> bytes(elements * dtype_bits(type) / 8);
   fill_values(rule, type, key, 0, bytes);
   return bytes;
 }
 
-std::vector<double> numbers(const ValueRule& rule, StoredType type, std::size_t elements) {
+std::vector<double> numbers(const ValueRule& rule, Dtype type, std::size_t elements) {
   const std::vector<std::byte> bytes = filled(rule, type, elements);
   std::vector<double> out;
   for (std::size_t index = 0; index < elements; ++index) {
     float value = 0;
     std::uint16_t half = 0;
-    if (type == StoredType::f32) std::memcpy(&value, &bytes[4 * index], 4);
-    if (type == StoredType::bf16) std::memcpy(&half, &bytes[2 * index], 2), value = bf16_to_f32(half);
+    if (type == Dtype::f32) std::memcpy(&value, &bytes[4 * index], 4);
+    if (type == Dtype::bf16) std::memcpy(&half, &bytes[2 * index], 2), value = bf16_to_f32(half);
     out.push_back(value);
   }
   return out;
@@ -41,13 +41,13 @@ double rms(const std::vector<double>& values) {
 TEST(SynthValues, AnyCutGivesTheSameBytes) {
   const struct {
     ValueRule rule;
-    StoredType type;
-  } cases[] = {{{ValueKind::around_zero, 0.02}, StoredType::bf16}, {{ValueKind::near_one}, StoredType::bf16},
-               {{ValueKind::near_one}, StoredType::f32},           {{ValueKind::between, -1, 1}, StoredType::f32},
-               {{ValueKind::ramp, -1, 1, 50}, StoredType::f32},    {{ValueKind::e2m1_codes}, StoredType::u8},
-               {{ValueKind::e8m0_near, 0.02}, StoredType::u8},     {{ValueKind::e4m3_codes}, StoredType::f8_e4m3}};
+    Dtype type;
+  } cases[] = {{{ValueKind::around_zero, 0.02}, Dtype::bf16}, {{ValueKind::near_one}, Dtype::bf16},
+               {{ValueKind::near_one}, Dtype::f32},           {{ValueKind::between, -1, 1}, Dtype::f32},
+               {{ValueKind::ramp, -1, 1, 50}, Dtype::f32},    {{ValueKind::e2m1_codes}, Dtype::u8},
+               {{ValueKind::e8m0_near, 0.02}, Dtype::u8},     {{ValueKind::e4m3_codes}, Dtype::f8_e4m3}};
   for (const auto& [rule, type] : cases) {
-    const std::uint64_t size = stored_type_bytes(type);
+    const std::uint64_t size = dtype_bits(type) / 8;
     const std::vector<std::byte> whole = filled(rule, type, 103);
     for (std::uint64_t begin = 0; begin <= whole.size(); begin += size)
       for (std::uint64_t end = begin; end <= whole.size(); end += size) {
@@ -61,7 +61,7 @@ TEST(SynthValues, AnyCutGivesTheSameBytes) {
 
 TEST(SynthValues, AroundZeroHasItsSizeAndBothSigns) {
   for (const double wanted : {1e-4, 0.0118, 0.3, 1.0, 40.0}) {
-    const std::vector<double> values = numbers({ValueKind::around_zero, wanted}, StoredType::bf16, 20'000);
+    const std::vector<double> values = numbers({ValueKind::around_zero, wanted}, Dtype::bf16, 20'000);
     EXPECT_GT(rms(values), wanted / 1.45);
     EXPECT_LT(rms(values), wanted * 1.45);
     double sum = 0;
@@ -72,7 +72,7 @@ TEST(SynthValues, AroundZeroHasItsSizeAndBothSigns) {
 }
 
 TEST(SynthValues, GainsAreNearOneAndDiffer) {
-  for (const StoredType type : {StoredType::bf16, StoredType::f32}) {
+  for (const Dtype type : {Dtype::bf16, Dtype::f32}) {
     const std::vector<double> values = numbers({ValueKind::near_one}, type, 5'000);
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
     EXPECT_GE(*least, 0.75);
@@ -83,9 +83,9 @@ TEST(SynthValues, GainsAreNearOneAndDiffer) {
 }
 
 TEST(SynthValues, RampAndRange) {
-  const std::vector<double> ramp = numbers({ValueKind::ramp, -0.5, 1.5, 5}, StoredType::f32, 8);
+  const std::vector<double> ramp = numbers({ValueKind::ramp, -0.5, 1.5, 5}, Dtype::f32, 8);
   EXPECT_EQ(ramp, (std::vector<double>{-0.5, 0, 0.5, 1, 1.5, 0, 0, 0}));
-  for (const double value : numbers({ValueKind::between, -4, 0}, StoredType::f32, 5'000)) {
+  for (const double value : numbers({ValueKind::between, -4, 0}, Dtype::f32, 5'000)) {
     EXPECT_GE(value, -4);
     EXPECT_LE(value, 0);
   }
@@ -93,7 +93,7 @@ TEST(SynthValues, RampAndRange) {
 
 TEST(SynthValues, ScalesAreSoundAndAllCodesOccur) {
   for (const double wanted : {1e-30, 0.0156, 1.0, 1e30}) {
-    const std::vector<std::byte> scales = filled({ValueKind::e8m0_near, wanted}, StoredType::u8, 4'000);
+    const std::vector<std::byte> scales = filled({ValueKind::e8m0_near, wanted}, Dtype::u8, 4'000);
     std::set<int> seen;
     for (const std::byte scale : scales) seen.insert(static_cast<int>(scale));
     const int centre = static_cast<int>(std::round(std::log2(wanted))) + 127;
@@ -102,7 +102,7 @@ TEST(SynthValues, ScalesAreSoundAndAllCodesOccur) {
   }
   std::set<std::byte> codes;
   double sum = 0;
-  for (const std::byte byte : filled({ValueKind::e2m1_codes}, StoredType::u8, 20'000)) {
+  for (const std::byte byte : filled({ValueKind::e2m1_codes}, Dtype::u8, 20'000)) {
     codes.insert(byte);
     const double value = e2m1_to_f32(static_cast<unsigned>(byte));
     sum += value * value;
@@ -121,7 +121,7 @@ TEST(SynthValues, KeysDependOnSeedAndName) {
 TEST(SynthValues, E4m3CodesAreFiniteAndOfTheirSize) {
   std::vector<double> values;
   std::set<double> different;
-  for (const std::byte code : filled({ValueKind::e4m3_codes}, StoredType::f8_e4m3, 40'000)) {
+  for (const std::byte code : filled({ValueKind::e4m3_codes}, Dtype::f8_e4m3, 40'000)) {
     values.push_back(e4m3_to_f32(std::to_integer<std::uint8_t>(code)));
     different.insert(values.back());
   }

@@ -48,23 +48,23 @@ class ScratchDirectory {
 
 // The two files that a text engine skips (spec section 2.5).
 std::vector<StoredTensor> projector_shard() {
-  return {{"mm_projector.proj.0.weight", StoredType::bf16, {4096, 4096}},
-          {"mm_projector.proj.2.weight", StoredType::bf16, {7168, 4096}},
-          {"mm_projector.post_norm.weight", StoredType::bf16, {7168}}};
+  return {{"mm_projector.proj.0.weight", Dtype::bf16, {4096, 4096}},
+          {"mm_projector.proj.2.weight", Dtype::bf16, {7168, 4096}},
+          {"mm_projector.post_norm.weight", Dtype::bf16, {7168}}};
 }
 
 std::vector<StoredTensor> vision_shard() {
-  std::vector<StoredTensor> tensors = {{"vision_tower.encoder.final_layernorm.weight", StoredType::bf16, {1024}},
-                                       {"vision_tower.patch_embed.proj.weight", StoredType::bf16, {1024, 3, 14, 14}},
-                                       {"vision_tower.patch_embed.pos_emb.weight", StoredType::bf16, {64, 64, 1024}}};
+  std::vector<StoredTensor> tensors = {{"vision_tower.encoder.final_layernorm.weight", Dtype::bf16, {1024}},
+                                       {"vision_tower.patch_embed.proj.weight", Dtype::bf16, {1024, 3, 14, 14}},
+                                       {"vision_tower.patch_embed.pos_emb.weight", Dtype::bf16, {64, 64, 1024}}};
   for (int block = 0; block < 27; ++block) {
     const std::string prefix = fmt::format("vision_tower.encoder.blocks.{}.", block);
-    tensors.push_back({prefix + "norm0.weight", StoredType::bf16, {1024}});
-    tensors.push_back({prefix + "norm1.weight", StoredType::bf16, {1024}});
-    tensors.push_back({prefix + "wqkv.weight", StoredType::bf16, {4608, 1024}});
-    tensors.push_back({prefix + "wo.weight", StoredType::bf16, {1024, 1536}});
-    tensors.push_back({prefix + "mlp.fc0.weight", StoredType::bf16, {4096, 1024}});
-    tensors.push_back({prefix + "mlp.fc1.weight", StoredType::bf16, {1024, 4096}});
+    tensors.push_back({prefix + "norm0.weight", Dtype::bf16, {1024}});
+    tensors.push_back({prefix + "norm1.weight", Dtype::bf16, {1024}});
+    tensors.push_back({prefix + "wqkv.weight", Dtype::bf16, {4608, 1024}});
+    tensors.push_back({prefix + "wo.weight", Dtype::bf16, {1024, 1536}});
+    tensors.push_back({prefix + "mlp.fc0.weight", Dtype::bf16, {4096, 1024}});
+    tensors.push_back({prefix + "mlp.fc1.weight", Dtype::bf16, {1024, 4096}});
   }
   return tensors;
 }

@@ -47,9 +47,9 @@ TEST(BenchIndex, SetHasTheSizesOfTheRelease) {
 
 TEST(BenchIndex, SparseShardsAreIndexed) {
   const test::TempDir directory;
-  const auto paths = must(write_sparse_shards(
-      directory.path().string(),
-      {{{"a", StoredType::f32, {1000, 1000}}}, {{"b", StoredType::u8, {7}}, {"c", StoredType::bf16, {3, 2}}}}));
+  const auto paths =
+      must(write_sparse_shards(directory.path().string(), {{{"a", Dtype::f32, {1000, 1000}}},
+                                                           {{"b", Dtype::u8, {7}}, {"c", Dtype::bf16, {3, 2}}}}));
   const TensorIndex index = must(TensorIndex::read(paths, 2));
   EXPECT_EQ(index.count(), 3u);
   EXPECT_EQ(index.find("c")->bytes, 12u);

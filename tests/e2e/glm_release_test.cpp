@@ -17,7 +17,7 @@ using nlohmann::json;
 
 // Spec section 2.2: what the FP8 release keeps as it is.
 bool stays(const SynthTensor& tensor) {
-  if (tensor.stored.type == StoredType::f32) return true;
+  if (tensor.stored.type == Dtype::f32) return true;
   for (const char* part : {"norm.", "embed_tokens.", "lm_head.", "mlp.gate.weight", "weights_proj.", "eh_proj."})
     if (tensor.stored.name.find(part) != std::string::npos) return true;
   return false;
@@ -56,7 +56,7 @@ void write_headers(const std::filesystem::path& directory, bool fp8) {
     for (const SynthTensor& tensor : tensors) {
       const auto& [name, type, shape] = tensor.stored;
       if (!fp8 || stays(tensor)) {
-        shard.add(name, type == StoredType::f32 ? "F32" : "BF16", shape, type == StoredType::f32 ? 4 : 2);
+        shard.add(name, type == Dtype::f32 ? "F32" : "BF16", shape, type == Dtype::f32 ? 4 : 2);
         continue;
       }
       shard.add(name, "F8_E4M3", shape, 1);

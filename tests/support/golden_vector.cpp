@@ -31,16 +31,16 @@ class Tensors {
   Tensors(std::vector<GoldenTensor>& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
 
   void matrix(const std::string& name, int exponent, std::uint64_t rows, std::uint64_t cols) {
-    add(name + ".weight", StoredType::bf16, {rows, cols}, GoldenRule::matrix, exponent);
+    add(name + ".weight", Dtype::bf16, {rows, cols}, GoldenRule::matrix, exponent);
   }
   void gain(const std::string& name, std::uint64_t width) {
-    add(name + ".weight", StoredType::bf16, {width}, GoldenRule::gain, 0);
+    add(name + ".weight", Dtype::bf16, {width}, GoldenRule::gain, 0);
   }
   void packed(const std::string& name, int scale, std::uint64_t rows, std::uint64_t cols) {
-    add(name + ".weight_packed", StoredType::u8, {rows, cols / 2}, GoldenRule::packed, 0);
-    add(name + ".weight_scale", StoredType::u8, {rows, cols / 32}, GoldenRule::scales, scale);
+    add(name + ".weight_packed", Dtype::u8, {rows, cols / 2}, GoldenRule::packed, 0);
+    add(name + ".weight_scale", Dtype::u8, {rows, cols / 32}, GoldenRule::scales, scale);
   }
-  void add(const std::string& name, StoredType type, std::vector<std::uint64_t> shape, GoldenRule rule, int parameter) {
+  void add(const std::string& name, Dtype type, std::vector<std::uint64_t> shape, GoldenRule rule, int parameter) {
     all_.push_back({{prefix_ + name, type, std::move(shape)}, rule, parameter});
   }
 
@@ -52,23 +52,23 @@ class Tensors {
 void add_kda(Tensors& out) {
   for (const char* stream : {"q", "k", "v"}) {
     out.matrix(std::string(stream) + "_proj", -3, kInner, kHidden);
-    out.add(std::string(stream) + "_conv1d.weight", StoredType::f32, {kInner, 1, 4}, GoldenRule::signed_f32, 0);
+    out.add(std::string(stream) + "_conv1d.weight", Dtype::f32, {kInner, 1, 4}, GoldenRule::signed_f32, 0);
   }
   out.matrix("f_a_proj", -3, kHeadDim, kHidden);
   out.matrix("f_b_proj", -1, kInner, kHeadDim);
   out.matrix("b_proj", -2, kHeads, kHidden);
   out.matrix("g_proj", -2, kInner, kHidden);
   out.matrix("o_proj", 0, kHidden, kInner);
-  out.add("A_log", StoredType::f32, {kHeadDim}, GoldenRule::decay, 0);
-  out.add("dt_bias", StoredType::f32, {kInner}, GoldenRule::time_bias, 0);
-  out.add("o_norm.weight", StoredType::f32, {kHeadDim}, GoldenRule::gain_f32, 0);
+  out.add("A_log", Dtype::f32, {kHeadDim}, GoldenRule::decay, 0);
+  out.add("dt_bias", Dtype::f32, {kInner}, GoldenRule::time_bias, 0);
+  out.add("o_norm.weight", Dtype::f32, {kHeadDim}, GoldenRule::gain_f32, 0);
 }
 
 void add_mla(Tensors& out) {
   out.matrix("q_a_proj", -7, kQRank, kHidden);
   out.gain("q_a_layernorm", kQRank);
   out.matrix("q_b_proj", -2, kMlaHeads * (kNope + kRope), kQRank);
-  out.add("kv_a_proj_with_mqa.weight", StoredType::bf16, {kKvRank + kRope, kHidden}, GoldenRule::latent_matrix, 0);
+  out.add("kv_a_proj_with_mqa.weight", Dtype::bf16, {kKvRank + kRope, kHidden}, GoldenRule::latent_matrix, 0);
   out.gain("kv_a_layernorm", kKvRank);
   out.matrix("kv_b_proj", -2, kMlaHeads * (kNope + kV), kKvRank);
   out.matrix("g_proj", -2, kMlaHeads * kV, kHidden);
@@ -77,7 +77,7 @@ void add_mla(Tensors& out) {
 
 void add_moe(Tensors& out) {
   out.matrix("gate", -3, kExperts, kHidden);
-  out.add("gate.e_score_correction_bias", StoredType::f32, {kExperts}, GoldenRule::signed_f32, -2);
+  out.add("gate.e_score_correction_bias", Dtype::f32, {kExperts}, GoldenRule::signed_f32, -2);
   out.matrix("routed_expert_down_proj", -3, kLatent, kHidden);
   out.gain("routed_expert_norm", kLatent);
   out.matrix("routed_expert_up_proj", -2, kHidden, kLatent);
@@ -165,10 +165,10 @@ std::uint8_t byte_of(GoldenRule rule, int base, std::uint64_t z) {
 }
 
 // Stores a value that its type holds exactly; anything else is a fault of the rule's code.
-void store(StoredType type, double value, std::byte* to) {
+void store(Dtype type, double value, std::byte* to) {
   const auto narrow = static_cast<float>(value);
   if (static_cast<double>(narrow) != value) throw std::logic_error("not exact in fp32");
-  if (type == StoredType::f32) {
+  if (type == Dtype::f32) {
     std::memcpy(to, &narrow, sizeof narrow);
     return;
   }
@@ -194,11 +194,11 @@ std::uint64_t golden_word(std::uint64_t name_hash, std::uint64_t index) {
 
 std::vector<std::byte> GoldenTensor::bytes() const {
   const std::uint64_t hash = fnv1a64(std::as_bytes(std::span(stored.name)));
-  const std::uint64_t size = stored_type_bytes(stored.type);
+  const std::uint64_t size = dtype_bits(stored.type) / 8;
   std::vector<std::byte> out(stored.bytes());
   for (std::uint64_t index = 0; index < out.size() / size; ++index) {
     const std::uint64_t z = golden_word(hash, index);
-    if (stored.type == StoredType::u8)
+    if (stored.type == Dtype::u8)
       out[index] = static_cast<std::byte>(byte_of(rule, parameter, z));
     else
       store(stored.type, value_of(rule, parameter, z, index), out.data() + index * size);

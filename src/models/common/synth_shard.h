@@ -19,7 +19,7 @@ class SynthShard {
   void matrix(const std::string& name, int rows, int cols, double gain);
   // A matrix that a quantised release quantises.
   void linear(const std::string& name, int rows, int cols, double gain);
-  void norm(const std::string& name, int width, StoredType type = StoredType::bf16);
+  void norm(const std::string& name, int width, Dtype type = Dtype::bf16);
   // MXFP4, as two tensors.
   void packed(const std::string& name, int rows, int cols, double gain);
   // gate_proj and up_proj [inner, width], down_proj [width, inner].
@@ -27,7 +27,7 @@ class SynthShard {
     double gate, up, down;
   };
   void gated(const std::string& name, int width, int inner, const Gains& gains);
-  void add(const std::string& name, StoredType type, std::initializer_list<int> shape, ValueRule values);
+  void add(const std::string& name, Dtype type, std::initializer_list<int> shape, ValueRule values);
 
  private:
   std::vector<SynthTensor>& out_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "formats/fp8_block.h"
+#include "models/common/synth_family.h"
 #include "models/common/synth_shard.h"
 
 namespace sluice::glm_dsa {
@@ -80,7 +81,7 @@ void add_attention(SynthShard& out, const Sizes& s, bool indexer) {
   out.linear("indexer.wq_b", s.index_heads * s.index_dim, s.q_rank, 1);
   out.linear("indexer.wk", s.index_dim, s.hidden, 1);
   out.norm("indexer.k_norm", s.index_dim);
-  out.add("indexer.k_norm.bias", StoredType::bf16, {s.index_dim}, {ValueKind::around_zero, 0.3});
+  out.add("indexer.k_norm.bias", Dtype::bf16, {s.index_dim}, {ValueKind::around_zero, 0.3});
   out.matrix("indexer.weights_proj", s.index_heads, s.hidden, 1);
 }
 
@@ -99,7 +100,7 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
     return tensors;
   }
   mlp.matrix("gate", s.experts, s.hidden, 2);
-  mlp.add("gate.e_score_correction_bias", StoredType::f32, {s.experts}, {ValueKind::between, -0.15, 0.15});
+  mlp.add("gate.e_score_correction_bias", Dtype::f32, {s.experts}, {ValueKind::between, -0.15, 0.15});
   mlp.gated("shared_experts.", s.hidden, s.expert_inner, kGains);
   for (int expert = 0; expert < s.experts; ++expert)
     mlp.gated(fmt::format("experts.{}.", expert), s.hidden, s.expert_inner, kGains);
@@ -113,15 +114,6 @@ std::vector<SynthTensor> draft_shard(const Sizes& s) {
   head.norm("hnorm", s.hidden);
   head.matrix("eh_proj", s.hidden, 2 * s.hidden, 1);
   head.norm("shared_head.norm", s.hidden);
-  return tensors;
-}
-
-std::vector<SynthTensor> globals_shard(const Sizes& s) {
-  std::vector<SynthTensor> tensors;
-  SynthShard model(tensors, "model.");
-  model.add("embed_tokens.weight", StoredType::bf16, {s.vocab, s.hidden}, {ValueKind::around_zero, 1});
-  model.norm("norm", s.hidden);
-  SynthShard(tensors, "").matrix("lm_head", s.vocab, s.hidden, 4);
   return tensors;
 }
 
@@ -155,20 +147,17 @@ void add_attention_fields(Json& config, const Sizes& s) {
 }
 
 Json config_of(const Sizes& s, const SynthOptions& options) {
-  Json config = {
-      {"architectures", {"GlmMoeDsaForCausalLM"}},
-      {"model_type", "glm_moe_dsa"},
-      {"dtype", "bfloat16"},
-      // What write_synth recognises its own work by; `draws` counts changes of the rules for values.
-      {"sluice_synth",
-       {{"scale", options.scale == SynthScale::tiny ? "tiny" : "full"}, {"seed", options.seed}, {"draws", 1}}},
-      {"vocab_size", s.vocab},
-      {"hidden_size", s.hidden},
-      {"intermediate_size", s.dense},
-      {"moe_intermediate_size", s.expert_inner},
-      {"num_hidden_layers", s.layers},
-      {"first_k_dense_replace", std::min(s.dense_layers, s.layers)},
-      {"moe_layer_freq", 1}};
+  Json config = {{"architectures", {"GlmMoeDsaForCausalLM"}},
+                 {"model_type", "glm_moe_dsa"},
+                 {"dtype", "bfloat16"},
+                 {"sluice_synth", synth_mark(options)},
+                 {"vocab_size", s.vocab},
+                 {"hidden_size", s.hidden},
+                 {"intermediate_size", s.dense},
+                 {"moe_intermediate_size", s.expert_inner},
+                 {"num_hidden_layers", s.layers},
+                 {"first_k_dense_replace", std::min(s.dense_layers, s.layers)},
+                 {"moe_layer_freq", 1}};
   Json kinds = Json::array();
   for (int layer = 0; layer < s.layers; ++layer) kinds.push_back(is_dense(s, layer) ? "dense" : "sparse");
   config["mlp_layer_types"] = kinds;
@@ -205,32 +194,17 @@ Json config_of(const Sizes& s, const SynthOptions& options) {
   return config;
 }
 
-Result<Sizes> chosen_sizes(const SynthOptions& options) {
-  Sizes sizes = options.scale == SynthScale::tiny ? kTiny : kFull;
-  sizes.layers = options.layers.value_or(sizes.layers);
-  sizes.experts = options.experts.value_or(sizes.experts);
-  if (sizes.layers < 1 || sizes.layers > 1000)
-    return fail(ErrorKind::bad_input, fmt::format("--layers {}: 1 to 1000 are possible", sizes.layers));
-  if (sizes.experts < 1 || sizes.experts > 65536)
-    return fail(ErrorKind::bad_input, fmt::format("--experts {}: 1 to 65536 are possible", sizes.experts));
-  sizes.top_k = std::min(sizes.top_k, sizes.experts);
-  sizes.fp8 = options.fp8;
-  return sizes;
-}
-
 }  // namespace
 
 Result<SynthCheckpoint> synth_checkpoint(const SynthOptions& options) {
-  TRY_TAKE(const Sizes sizes, chosen_sizes(options));
-  SynthCheckpoint checkpoint;
-  for (int layer = 0; layer < sizes.layers; ++layer) checkpoint.shards.push_back(layer_shard(sizes, layer));
-  checkpoint.shards.push_back(draft_shard(sizes));
-  checkpoint.shards.push_back(globals_shard(sizes));
+  TRY_TAKE(Sizes sizes, chosen_sizes(kTiny, kFull, options));
+  sizes.fp8 = options.fp8;
   const Json generation = {
       {"temperature", 1.0}, {"top_p", 0.95}, {"eos_token_id", stop_ids(sizes)}, {"pad_token_id", sizes.stop}};
-  checkpoint.texts.push_back({"generation_config.json", generation.dump(2) + "\n"});
-  checkpoint.config = config_of(sizes, options).dump(2) + "\n";
-  checkpoint.seed = options.seed;
+  SynthCheckpoint checkpoint = synth_with_configs(config_of(sizes, options), generation, options);
+  for (int layer = 0; layer < sizes.layers; ++layer) checkpoint.shards.push_back(layer_shard(sizes, layer));
+  checkpoint.shards.push_back(draft_shard(sizes));
+  checkpoint.shards.push_back(synth_globals(sizes.vocab, sizes.hidden));
   return checkpoint;
 }
 

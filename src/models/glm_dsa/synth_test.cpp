@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "models/glm_dsa/census.h"
@@ -12,6 +10,7 @@
 #include "support/glm_vector.h"
 #include "support/must.h"
 #include "support/released_glm.h"
+#include "support/synth_wants.h"
 
 namespace sluice::glm_dsa {
 namespace {
@@ -20,12 +19,7 @@ SynthCheckpoint made(SynthOptions options) { return test::must(synth_checkpoint(
 
 TEST(GlmSynth, FullIsTheReleasedModel) {
   const SynthCheckpoint full = made({.scale = SynthScale::full});
-  std::uint64_t tensors = 0, bytes = 0;
-  for (const auto& shard : full.shards)
-    for (const SynthTensor& tensor : shard) {
-      ++tensors;
-      bytes += tensor.stored.bytes();
-    }
+  const auto [tensors, bytes] = test::synth_totals(full);
   EXPECT_EQ(tensors, 59'585u);
   EXPECT_EQ(bytes, 1'506'659'919'872u);
   // The released config, field by field; what is ours beside it is the mark.
@@ -36,13 +30,11 @@ TEST(GlmSynth, FullIsTheReleasedModel) {
 
 TEST(GlmSynth, FullFp8IsTheFp8Release) {
   const SynthCheckpoint full = made({.scale = SynthScale::full, .fp8 = true});
-  std::uint64_t tensors = 0, bytes = 0, codes = 0;
+  const auto [tensors, bytes] = test::synth_totals(full);
+  std::uint64_t codes = 0;
   for (const auto& shard : full.shards)
-    for (const SynthTensor& tensor : shard) {
-      ++tensors;
-      bytes += tensor.stored.bytes();
-      if (tensor.stored.type == StoredType::f8_e4m3) codes += tensor.stored.bytes();
-    }
+    for (const SynthTensor& tensor : shard)
+      if (tensor.stored.type == Dtype::f8_e4m3) codes += tensor.stored.bytes();
   EXPECT_EQ(tensors, 118'629u);  // spec 2.3
   EXPECT_EQ(codes, 751'226'191'872u);
   EXPECT_EQ(bytes, 755'617'140'416u);
@@ -55,23 +47,7 @@ TEST(GlmSynth, IsWhatTheCensusWants) {
         SynthOptions{.scale = SynthScale::full, .layers = 5, .experts = 11}}) {
     const SynthCheckpoint checkpoint = made(options);
     const GlmConfig config = test::must(parse_config(checkpoint.config, "config.json"));
-    const Census wanted = census(config, {config.num_hidden_layers, true});
-    std::map<std::string, std::uint64_t> left;  // numbers of each tensor
-    for (const auto& shard : checkpoint.shards)
-      for (const SynthTensor& tensor : shard)
-        left[tensor.stored.name] = tensor.stored.bytes() / stored_type_bytes(tensor.stored.type);
-    const auto want = [&](const TensorSpec& spec) {
-      ASSERT_TRUE(left.contains(spec.name)) << spec.name;
-      left[spec.name] -= static_cast<std::uint64_t>(spec.held().rows) * static_cast<std::uint64_t>(spec.held().cols);
-      if (left[spec.name] == 0) left.erase(spec.name);
-    };
-    for (const BlockSpec& step : wanted.walk)
-      for (const TensorSpec& spec : step.tensors) want(spec);
-    for (int layer = 0; layer < wanted.layers; ++layer)
-      for (int expert = 0; wanted.has_experts[static_cast<std::size_t>(layer)] && expert < wanted.experts; ++expert)
-        for (const TensorSpec& spec : wanted.expert(layer, expert).tensors) want(spec);
-    want(wanted.embedding);
-    EXPECT_TRUE(left.empty()) << left.begin()->first;
+    test::expect_what_is_wanted(checkpoint, census(config, {config.num_hidden_layers, true}));
   }
 }
 

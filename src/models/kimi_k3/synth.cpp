@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "models/common/synth_family.h"
 #include "models/common/synth_shard.h"
 
 namespace sluice::kimi_k3 {
@@ -63,26 +64,23 @@ constexpr int kSharedExperts = 2, kConvTaps = 4;
 // Every fourth layer, and the last; a model of one layer keeps it for KDA.
 bool is_mla(int layer, int layers) { return layer % 4 == 3 || (layer == layers - 1 && layer > 0); }
 
-using Shard = SynthShard;
-
-void add_kda(Shard& out, const Sizes& s) {
+void add_kda(SynthShard& out, const Sizes& s) {
   for (const char* stream : {"q", "k", "v"}) {
     out.matrix(fmt::format("{}_proj", stream), s.kda_width(), s.hidden, 1);
-    out.add(fmt::format("{}_conv1d.weight", stream), StoredType::f32, {s.kda_width(), 1, kConvTaps},
+    out.add(fmt::format("{}_conv1d.weight", stream), Dtype::f32, {s.kda_width(), 1, kConvTaps},
             {ValueKind::between, -1, 1});
   }
   out.matrix("f_a_proj", s.kda_head, s.hidden, 1);
   out.matrix("f_b_proj", s.kda_width(), s.kda_head, 1);
-  out.add("A_log", StoredType::f32, {s.kda_head},
-          {ValueKind::ramp, -0.4, 1.2, static_cast<std::uint64_t>(s.kda_heads)});
-  out.add("dt_bias", StoredType::f32, {s.kda_width()}, {ValueKind::between, -4, 0});
+  out.add("A_log", Dtype::f32, {s.kda_head}, {ValueKind::ramp, -0.4, 1.2, static_cast<std::uint64_t>(s.kda_heads)});
+  out.add("dt_bias", Dtype::f32, {s.kda_width()}, {ValueKind::between, -4, 0});
   out.matrix("b_proj", s.kda_heads, s.hidden, 1);
   out.matrix("g_proj", s.kda_width(), s.hidden, 1);
-  out.norm("o_norm", s.kda_head, StoredType::f32);
+  out.norm("o_norm", s.kda_head, Dtype::f32);
   out.matrix("o_proj", s.hidden, s.kda_width(), 2);
 }
 
-void add_mla(Shard& out, const Sizes& s) {
+void add_mla(SynthShard& out, const Sizes& s) {
   out.matrix("q_a_proj", s.q_rank, s.hidden, 1);
   out.norm("q_a_layernorm", s.q_rank);
   out.matrix("q_b_proj", s.mla_heads * (s.nope + s.rope), s.q_rank, 1.5);
@@ -94,12 +92,11 @@ void add_mla(Shard& out, const Sizes& s) {
 }
 
 // Gate and up are wide enough that values pass the caps of SiTU at 4 and 25; down brings them back to about 1.
-// Gate and up are wide enough that values pass the caps of SiTU at 4 and 25; down brings them back to about 1.
 constexpr SynthShard::Gains kGains{3, 12, 0.1};
 
-void add_moe(Shard& out, const Sizes& s) {
+void add_moe(SynthShard& out, const Sizes& s) {
   out.matrix("gate", s.experts, s.hidden, 2);
-  out.add("gate.e_score_correction_bias", StoredType::f32, {s.experts}, {ValueKind::between, -0.15, 0.15});
+  out.add("gate.e_score_correction_bias", Dtype::f32, {s.experts}, {ValueKind::between, -0.15, 0.15});
   out.matrix("routed_expert_down_proj", s.latent, s.hidden, 1);
   out.norm("routed_expert_norm", s.latent);
   out.matrix("routed_expert_up_proj", s.hidden, s.latent, 1);
@@ -115,20 +112,20 @@ void add_moe(Shard& out, const Sizes& s) {
 std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
   std::vector<SynthTensor> tensors;
   const std::string prefix = fmt::format("language_model.model.layers.{}.", layer);
-  Shard block(tensors, prefix);
+  SynthShard block(tensors, prefix);
   block.norm("input_layernorm", s.hidden);
   block.norm("post_attention_layernorm", s.hidden);
   for (const char* part : {"self_attention", "mlp"}) {
     block.norm(fmt::format("{}_res_norm", part), s.hidden);
     block.matrix(fmt::format("{}_res_proj", part), 1, s.hidden, 2);
   }
-  Shard attention(tensors, prefix + "self_attn.");
+  SynthShard attention(tensors, prefix + "self_attn.");
   is_mla(layer, s.layers) ? add_mla(attention, s) : add_kda(attention, s);
   if (layer == 0) {
-    Shard dense(tensors, prefix + "mlp.");
+    SynthShard dense(tensors, prefix + "mlp.");
     dense.gated("", s.hidden, s.dense, kGains);
   } else {
-    Shard moe(tensors, prefix + "block_sparse_moe.");
+    SynthShard moe(tensors, prefix + "block_sparse_moe.");
     add_moe(moe, s);
   }
   return tensors;
@@ -136,26 +133,26 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
 
 std::vector<SynthTensor> globals_shard(const Sizes& s) {
   std::vector<SynthTensor> tensors;
-  Shard model(tensors, "language_model.model.");
-  model.add("embed_tokens.weight", StoredType::bf16, {s.vocab, s.hidden}, {ValueKind::around_zero, 1});
+  SynthShard model(tensors, "language_model.model.");
+  model.add("embed_tokens.weight", Dtype::bf16, {s.vocab, s.hidden}, {ValueKind::around_zero, 1});
   model.norm("norm", s.hidden);
   model.norm("output_attn_res_norm", s.hidden);
   model.matrix("output_attn_res_proj", 1, s.hidden, 2);
-  Shard(tensors, "language_model.").matrix("lm_head", s.vocab, s.hidden, 4);
+  SynthShard(tensors, "language_model.").matrix("lm_head", s.vocab, s.hidden, 4);
   return tensors;
 }
 
 // 2.5: tensors that a text engine must skip. Names as released, sizes small.
 std::vector<SynthTensor> vision_shard() {
   std::vector<SynthTensor> tensors;
-  Shard projector(tensors, "mm_projector.");
+  SynthShard projector(tensors, "mm_projector.");
   projector.matrix("proj.0", 64, 64, 1);
   projector.matrix("proj.2", 96, 64, 1);
   projector.norm("post_norm", 96);
-  Shard tower(tensors, "vision_tower.");
+  SynthShard tower(tensors, "vision_tower.");
   tower.matrix("encoder.blocks.0.wqkv", 72, 16, 1);
   tower.norm("encoder.final_layernorm", 16);
-  tower.add("patch_embed.proj.weight", StoredType::bf16, {16, 3, 14, 14}, {ValueKind::around_zero, 0.05});
+  tower.add("patch_embed.proj.weight", Dtype::bf16, {16, 3, 14, 14}, {ValueKind::around_zero, 0.05});
   return tensors;
 }
 
@@ -237,13 +234,10 @@ Json text_config(const Sizes& s) {
 }
 
 Json config_of(const Sizes& s, const SynthOptions& options) {
-  Json config = {
-      {"architectures", {"KimiK3ForConditionalGeneration"}},
-      {"model_type", "kimi_k3"},
-      {"dtype", "bfloat16"},
-      // What write_synth recognises its own work by; `draws` counts changes of the rules for values.
-      {"sluice_synth",
-       {{"scale", options.scale == SynthScale::tiny ? "tiny" : "full"}, {"seed", options.seed}, {"draws", 1}}}};
+  Json config = {{"architectures", {"KimiK3ForConditionalGeneration"}},
+                 {"model_type", "kimi_k3"},
+                 {"dtype", "bfloat16"},
+                 {"sluice_synth", synth_mark(options)}};
   config.update(special_ids(s));
   config["ignore_index"] = -100;
   config["image_placeholder"] = "<|kimi_image_placeholder|>";
@@ -263,32 +257,17 @@ Json config_of(const Sizes& s, const SynthOptions& options) {
   return config;
 }
 
-Result<Sizes> chosen_sizes(const SynthOptions& options) {
-  Sizes sizes = options.scale == SynthScale::tiny ? kTiny : kFull;
-  sizes.layers = options.layers.value_or(sizes.layers);
-  sizes.experts = options.experts.value_or(sizes.experts);
-  if (sizes.layers < 1 || sizes.layers > 1000)
-    return fail(ErrorKind::bad_input, fmt::format("--layers {}: 1 to 1000 are possible", sizes.layers));
-  if (sizes.experts < 1 || sizes.experts > 65536)
-    return fail(ErrorKind::bad_input, fmt::format("--experts {}: 1 to 65536 are possible", sizes.experts));
-  sizes.top_k = std::min(sizes.top_k, sizes.experts);
-  return sizes;
-}
-
 }  // namespace
 
 Result<SynthCheckpoint> synth_checkpoint(const SynthOptions& options) {
   if (options.fp8) return fail(ErrorKind::bad_input, "--fp8: Kimi K3 has no FP8 release");
-  TRY_TAKE(const Sizes sizes, chosen_sizes(options));
-  SynthCheckpoint checkpoint;
+  TRY_TAKE(const Sizes sizes, chosen_sizes(kTiny, kFull, options));
+  const Json generation = {{"max_length", sizes.positions}, {"eos_token_id", sizes.ranks() + 2}};
+  SynthCheckpoint checkpoint = synth_with_configs(config_of(sizes, options), generation, options);
+  checkpoint.texts.push_back({"tiktoken.model", synth_tiktoken(sizes.ranks(), options.seed)});
   for (int layer = 0; layer < sizes.layers; ++layer) checkpoint.shards.push_back(layer_shard(sizes, layer));
   checkpoint.shards.push_back(globals_shard(sizes));
   checkpoint.shards.push_back(vision_shard());
-  const Json generation = {{"max_length", sizes.positions}, {"eos_token_id", sizes.ranks() + 2}};
-  checkpoint.texts.push_back({"generation_config.json", generation.dump(2) + "\n"});
-  checkpoint.texts.push_back({"tiktoken.model", synth_tiktoken(sizes.ranks(), options.seed)});
-  checkpoint.config = config_of(sizes, options).dump(2) + "\n";
-  checkpoint.seed = options.seed;
   return checkpoint;
 }
 

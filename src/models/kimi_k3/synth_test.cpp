@@ -13,6 +13,7 @@
 #include "models/kimi_k3/config.h"
 #include "support/golden_vector.h"
 #include "support/must.h"
+#include "support/synth_wants.h"
 
 namespace sluice::kimi_k3 {
 namespace {
@@ -56,12 +57,12 @@ TEST(KimiK3Synth, FullIsTheReleasedModel) {
   const SynthCheckpoint full = made({.scale = SynthScale::full});
   expect_released_sizes(full);
   expect_released_config(nlohmann::json::parse(full.config));
-  std::map<StoredType, std::size_t> counts;
+  std::map<Dtype, std::size_t> counts;
   for (std::size_t shard = 0; shard < 94; ++shard)
     for (const SynthTensor& tensor : full.shards[shard]) ++counts[tensor.stored.type];
-  EXPECT_EQ(counts[StoredType::u8], 494'592u);
-  EXPECT_EQ(counts[StoredType::bf16], 2'122u - 168u);  // without the vision parts
-  EXPECT_EQ(counts[StoredType::f32], 506u);
+  EXPECT_EQ(counts[Dtype::u8], 494'592u);
+  EXPECT_EQ(counts[Dtype::bf16], 2'122u - 168u);  // without the vision parts
+  EXPECT_EQ(counts[Dtype::f32], 506u);
   const std::string& vocabulary = full.texts.at(1).text;
   EXPECT_EQ(std::count(vocabulary.begin(), vocabulary.end(), '\n'), 163'584);
 }
@@ -92,7 +93,7 @@ TEST(KimiK3Synth, LayerKindsForAnyNumberOfLayers) {
 
 // Tiny: the same names and types as the golden vector for the same layers and experts; only the widths differ.
 TEST(KimiK3Synth, TinyHasTheTensorsOfTheGoldenVector) {
-  std::map<std::string, std::pair<StoredType, std::size_t>> golden, tiny;
+  std::map<std::string, std::pair<Dtype, std::size_t>> golden, tiny;
   for (const test::GoldenTensor& tensor : test::golden_tensors())
     golden[tensor.stored.name] = {tensor.stored.type, tensor.stored.shape.size()};
   const SynthCheckpoint checkpoint = made({.layers = 13, .experts = 12});
@@ -109,33 +110,7 @@ TEST(KimiK3Synth, IsWhatTheCensusWants) {
         SynthOptions{.scale = SynthScale::full, .layers = 5, .experts = 11}}) {
     const SynthCheckpoint checkpoint = made(options);
     const KimiK3Config config = test::must(parse_config(checkpoint.config, "config.json"));
-    const Census wanted = census(config, *options.layers);
-    std::map<std::string, std::vector<std::uint64_t>> left;
-    for (const auto& shard : checkpoint.shards)
-      for (const SynthTensor& tensor : shard) left[tensor.stored.name] = tensor.stored.shape;
-    std::map<std::string, int> rows_wanted;  // a tensor may be cut into slices
-    const auto want = [&](const TensorSpec& spec) {
-      const bool packed = left.contains(spec.name + "_packed");
-      const auto found = left.find(packed ? spec.name + "_packed" : spec.name);
-      ASSERT_NE(found, left.end()) << spec.name;
-      std::uint64_t elements = packed ? 2 : 1;
-      for (const std::uint64_t extent : found->second) elements *= extent;
-      EXPECT_EQ(elements, static_cast<std::uint64_t>(spec.shape.rows) * static_cast<std::uint64_t>(spec.shape.cols))
-          << spec.name;
-      if ((rows_wanted[spec.name] += spec.held().rows) < spec.shape.rows) return;
-      left.erase(found);
-      left.erase(spec.name + "_scale");
-    };
-    for (const BlockSpec& step : wanted.walk)
-      for (const TensorSpec& spec : step.tensors) want(spec);
-    for (int layer = 1; layer < wanted.layers; ++layer)
-      for (int expert = 0; expert < wanted.experts; ++expert)
-        for (const TensorSpec& spec : wanted.expert(layer, expert).tensors) want(spec);
-    want(wanted.embedding);
-    for (const auto& [name, shape] : left)
-      EXPECT_TRUE(std::any_of(wanted.ignored.begin(), wanted.ignored.end(),
-                              [&, &name = name](const std::string& prefix) { return name.starts_with(prefix); }))
-          << name << " is not wanted";
+    test::expect_what_is_wanted(checkpoint, census(config, *options.layers));
   }
 }
 

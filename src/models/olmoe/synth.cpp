@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "models/common/synth_family.h"
 #include "models/common/synth_shard.h"
 
 namespace sluice::olmoe {
@@ -60,22 +61,11 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
   return tensors;
 }
 
-std::vector<SynthTensor> globals_shard(const Sizes& s) {
-  std::vector<SynthTensor> tensors;
-  SynthShard model(tensors, "model.");
-  model.add("embed_tokens.weight", StoredType::bf16, {s.vocab, s.hidden}, {ValueKind::around_zero, 1});
-  model.norm("norm", s.hidden);
-  SynthShard(tensors, "").matrix("lm_head", s.vocab, s.hidden, 4);
-  return tensors;
-}
-
 Json config_of(const Sizes& s, const SynthOptions& options) {
   return {
       {"architectures", {"OlmoeForCausalLM"}},
       {"model_type", "olmoe"},
-      // What write_synth recognises its own work by; `draws` counts changes of the rules for values.
-      {"sluice_synth",
-       {{"scale", options.scale == SynthScale::tiny ? "tiny" : "full"}, {"seed", options.seed}, {"draws", 1}}},
+      {"sluice_synth", synth_mark(options)},
       {"vocab_size", s.vocab},
       {"hidden_size", s.hidden},
       {"intermediate_size", s.inner},
@@ -104,30 +94,15 @@ Json config_of(const Sizes& s, const SynthOptions& options) {
   };
 }
 
-Result<Sizes> chosen_sizes(const SynthOptions& options) {
-  Sizes sizes = options.scale == SynthScale::tiny ? kTiny : kFull;
-  sizes.layers = options.layers.value_or(sizes.layers);
-  sizes.experts = options.experts.value_or(sizes.experts);
-  if (sizes.layers < 1 || sizes.layers > 1000)
-    return fail(ErrorKind::bad_input, fmt::format("--layers {}: 1 to 1000 are possible", sizes.layers));
-  if (sizes.experts < 1 || sizes.experts > 65536)
-    return fail(ErrorKind::bad_input, fmt::format("--experts {}: 1 to 65536 are possible", sizes.experts));
-  sizes.top_k = std::min(sizes.top_k, sizes.experts);
-  return sizes;
-}
-
 }  // namespace
 
 Result<SynthCheckpoint> synth_checkpoint(const SynthOptions& options) {
   if (options.fp8) return fail(ErrorKind::bad_input, "--fp8: OLMoE has no FP8 release");
-  TRY_TAKE(const Sizes sizes, chosen_sizes(options));
-  SynthCheckpoint checkpoint;
-  for (int layer = 0; layer < sizes.layers; ++layer) checkpoint.shards.push_back(layer_shard(sizes, layer));
-  checkpoint.shards.push_back(globals_shard(sizes));
+  TRY_TAKE(const Sizes sizes, chosen_sizes(kTiny, kFull, options));
   const Json generation = {{"eos_token_id", sizes.stop}, {"pad_token_id", 1}};
-  checkpoint.texts.push_back({"generation_config.json", generation.dump(2) + "\n"});
-  checkpoint.config = config_of(sizes, options).dump(2) + "\n";
-  checkpoint.seed = options.seed;
+  SynthCheckpoint checkpoint = synth_with_configs(config_of(sizes, options), generation, options);
+  for (int layer = 0; layer < sizes.layers; ++layer) checkpoint.shards.push_back(layer_shard(sizes, layer));
+  checkpoint.shards.push_back(synth_globals(sizes.vocab, sizes.hidden));
   return checkpoint;
 }
 

@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "models/olmoe/census.h"
 #include "support/must.h"
 #include "support/released_olmoe.h"
+#include "support/synth_wants.h"
 
 namespace sluice::olmoe {
 namespace {
@@ -17,12 +17,7 @@ SynthCheckpoint made(SynthOptions options) { return test::must(synth_checkpoint(
 
 TEST(OlmoeSynth, FullIsTheReleasedModel) {
   const SynthCheckpoint full = made({.scale = SynthScale::full});
-  std::uint64_t tensors = 0, bytes = 0;
-  for (const auto& shard : full.shards)
-    for (const SynthTensor& tensor : shard) {
-      ++tensors;
-      bytes += tensor.stored.bytes();
-    }
+  const auto [tensors, bytes] = test::synth_totals(full);
   EXPECT_EQ(tensors, 3'219u);
   EXPECT_EQ(bytes, 2 * 6'919'161'856u);
   nlohmann::json config = nlohmann::json::parse(full.config);
@@ -36,23 +31,7 @@ TEST(OlmoeSynth, IsWhatTheCensusWants) {
                                       SynthOptions{.scale = SynthScale::full, .layers = 2, .experts = 11}}) {
     const SynthCheckpoint checkpoint = made(options);
     const OlmoeConfig config = test::must(parse_config(checkpoint.config, "config.json"));
-    const Census wanted = census(config, config.num_hidden_layers);
-    std::map<std::string, std::uint64_t> left;  // numbers of each tensor
-    for (const auto& shard : checkpoint.shards)
-      for (const SynthTensor& tensor : shard)
-        left[tensor.stored.name] = tensor.stored.bytes() / stored_type_bytes(tensor.stored.type);
-    const auto want = [&](const TensorSpec& spec) {
-      ASSERT_TRUE(left.contains(spec.name)) << spec.name;
-      left[spec.name] -= static_cast<std::uint64_t>(spec.held().rows) * static_cast<std::uint64_t>(spec.held().cols);
-      if (left[spec.name] == 0) left.erase(spec.name);
-    };
-    for (const BlockSpec& step : wanted.walk)
-      for (const TensorSpec& spec : step.tensors) want(spec);
-    for (int layer = 0; layer < wanted.layers; ++layer)
-      for (int expert = 0; expert < wanted.experts; ++expert)
-        for (const TensorSpec& spec : wanted.expert(layer, expert).tensors) want(spec);
-    want(wanted.embedding);
-    EXPECT_TRUE(left.empty()) << left.begin()->first;
+    test::expect_what_is_wanted(checkpoint, census(config, config.num_hidden_layers));
   }
 }
 

@@ -1,0 +1,52 @@
+// See synth_wants.h.
+#include "support/synth_wants.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+SynthTotals synth_totals(const SynthCheckpoint& checkpoint) {
+  SynthTotals totals;
+  for (const auto& shard : checkpoint.shards)
+    for (const SynthTensor& tensor : shard) {
+      ++totals.tensors;
+      totals.bytes += tensor.stored.bytes();
+    }
+  return totals;
+}
+
+void expect_what_is_wanted(const SynthCheckpoint& checkpoint, const Census& wanted) {
+  std::map<std::string, std::vector<std::uint64_t>> left;  // shapes by name
+  for (const auto& shard : checkpoint.shards)
+    for (const SynthTensor& tensor : shard) left[tensor.stored.name] = tensor.stored.shape;
+  std::map<std::string, int> rows_wanted;  // a tensor may be cut into slices
+  const auto want = [&](const TensorSpec& spec) {
+    const bool packed = left.contains(spec.name + "_packed");
+    const auto found = left.find(packed ? spec.name + "_packed" : spec.name);
+    ASSERT_NE(found, left.end()) << spec.name;
+    std::uint64_t elements = packed ? 2 : 1;
+    for (const std::uint64_t extent : found->second) elements *= extent;
+    EXPECT_EQ(elements, static_cast<std::uint64_t>(spec.shape.rows) * static_cast<std::uint64_t>(spec.shape.cols))
+        << spec.name;
+    if ((rows_wanted[spec.name] += spec.held().rows) < spec.shape.rows) return;
+    left.erase(found);
+    left.erase(spec.name + "_scale");
+  };
+  for (const BlockSpec& step : wanted.walk)
+    for (const TensorSpec& spec : step.tensors) want(spec);
+  for (int layer = 0; layer < wanted.layers; ++layer)
+    for (int expert = 0; wanted.has_experts[static_cast<std::size_t>(layer)] && expert < wanted.experts; ++expert)
+      for (const TensorSpec& spec : wanted.expert(layer, expert).tensors) want(spec);
+  want(wanted.embedding);
+  for (const auto& [name, shape] : left)
+    EXPECT_TRUE(std::ranges::any_of(wanted.ignored,
+                                    [&name = name](const std::string& prefix) { return name.starts_with(prefix); }))
+        << name << " is not wanted";
+}
+
+}  // namespace sluice::test
