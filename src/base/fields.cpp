@@ -192,15 +192,11 @@ std::vector<int> Fields::integers_or(const char* name, std::vector<int> otherwis
 std::vector<std::string> Fields::texts_or(const char* name, std::vector<std::string> otherwise) const {
   const Json* const field = find(name);
   if (field == nullptr) return otherwise;
-  std::vector<std::string> values;
-  for (const Json& entry : field->is_array() ? *field : Json::array({*field})) {
-    if (!field->is_array() || !entry.is_string()) {
-      wrong(name, fmt::format("is {}, must be a list of texts", shown(*field)));
-      return {};
-    }
-    values.push_back(entry.get<std::string>());
+  if (!field->is_array() || !std::ranges::all_of(*field, [](const Json& entry) { return entry.is_string(); })) {
+    wrong(name, fmt::format("is {}, must be a list of texts", shown(*field)));
+    return {};
   }
-  return values;
+  return field->get<std::vector<std::string>>();
 }
 
 }  // namespace sluice

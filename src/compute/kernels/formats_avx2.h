@@ -171,10 +171,7 @@ struct Fp8ByHalf : Cells {
   using Line = PlainLine<Fp8ByHalf>;
   static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
   static bool safe(const std::uint8_t* scale) {
-    const float value = Cells::scale_value(scale);
-    std::uint32_t bits;
-    __builtin_memcpy(&bits, &value, 4);
-    return (bits & 0x7fffffffu) < (119u + 127u) << 23;
+    return magnitude_bits(Cells::scale_value(scale)) < (119u + 127u) << 23;
   }
   static f32x16 widened(__m256i halves, __m256 times) {
     return {_mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), times),

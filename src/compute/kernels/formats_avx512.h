@@ -241,11 +241,6 @@ struct Fp8ByHalf : Cells {
   static bool safe(const std::uint8_t* scale) {
     return magnitude_bits(Cells::scale_value(scale)) < (119u + 127u) << 23;
   }
-  static std::uint32_t magnitude_bits(float value) {
-    std::uint32_t bits;
-    __builtin_memcpy(&bits, &value, 4);
-    return bits & 0x7fffffffu;
-  }
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)), nan = _mm256_set1_epi8(127);
     if (!safe(scale) || _mm256_cmpeq_epi8_mask(_mm256_and_si256(codes, nan), nan) != 0)

@@ -34,6 +34,11 @@ inline float float_with_bits(std::uint32_t bits) {
   __builtin_memcpy(&value, &bits, 4);
   return value;
 }
+inline std::uint32_t magnitude_bits(float value) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &value, 4);
+  return bits & 0x7fffffffu;
+}
 inline float float_at(const std::uint8_t* p) { return float_with_bits(word_at(p)); }
 inline float e8m0_at(const std::uint8_t* p) {
   return float_with_bits(*p == 0 ? 0x00400000u : *p == 255 ? 0x7fc00000u : static_cast<std::uint32_t>(*p) << 23);
