@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 namespace sluice {
@@ -37,6 +38,17 @@ void may_be(const Fields& fields, const char* name, bool wanted) {
 
 void may_be(const Fields& fields, const char* name, int wanted) {
   refuse(fields, name, fields.integer_or(name, wanted, {-1, 1 << 24}), wanted);
+}
+
+std::vector<int> one_or_more_ids(const Fields& fields, const char* name, IntRange ids) {
+  std::vector<int> found;
+  if (fields.is_list(name))
+    found = fields.integers(name, ids);
+  else if (fields.has(name))
+    found = {fields.integer(name, ids)};
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
 }
 
 }  // namespace sluice

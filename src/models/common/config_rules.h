@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/fields.h"
 
@@ -26,5 +27,8 @@ void may_say(const Fields& fields, const char* name, std::string_view wanted);
 void must_be(const Fields& fields, const char* name, bool wanted);
 void may_be(const Fields& fields, const char* name, bool wanted);
 void may_be(const Fields& fields, const char* name, int wanted);
+
+// A field that is one id or a list of them: rising, each once. Empty if it is not there.
+std::vector<int> one_or_more_ids(const Fields& fields, const char* name, IntRange ids);
 
 }  // namespace sluice

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -31,7 +32,12 @@ class PromptWriter {
   std::vector<PromptPart> parts_;
 };
 
-// Requires: the tokenizer has every control token. bad_input if a text is not UTF-8.
+// bad_input if a text is not UTF-8; unsupported if the tokenizer has no such control token.
 Result<std::vector<int>> encode_parts(std::span<const PromptPart> parts, const Tokenizer& tokenizer);
+
+// The ids of the control tokens that a format cannot do without. bad_input if the tokenizer lacks one; `format` is
+// named.
+Result<> find_controls(const Tokenizer& tokenizer, std::string_view format,
+                       std::span<const std::pair<std::string_view, int*>> wanted);
 
 }  // namespace sluice

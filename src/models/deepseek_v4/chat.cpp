@@ -21,10 +21,7 @@ class Chat final : public ChatFormat {
 
   Result<std::vector<int>> render(const Conversation& conversation, const ChatOptions& options) const override {
     TRY_TAKE(const std::vector<PromptPart> parts, render_prompt(conversation, options, revision_));
-    for (const PromptPart& part : parts)  // tasks are of some releases only
-      if (part.control && tokenizer_.special_id(part.text) < 0)
-        return fail(ErrorKind::unsupported, fmt::format("the tokenizer has no token {}", part.text));
-    return encode_parts(parts, tokenizer_);
+    return encode_parts(parts, tokenizer_);  // refuses tasks, which only some releases have a token for
   }
 
   std::unique_ptr<ReplyParser> reply_parser(const Conversation& conversation,
@@ -56,12 +53,7 @@ Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer, const 
   const std::pair<std::string_view, int*> wanted[] = {
       {kBegin, &prompt_only}, {kAssistant, &prompt_only}, {kThink, &control.think}, {kEndThink, &control.end_think},
       {kDsml, &control.dsml}, {kEnd, &control.ends[0]},   {kUser, &control.ends[1]}};
-  for (const auto& [spelling, id] : wanted) {
-    *id = tokenizer.special_id(spelling);
-    if (*id < 0)
-      return fail(ErrorKind::bad_input, fmt::format("the tokenizer has no token {}", spelling),
-                  "DeepSeek-V4's chat format needs it");
-  }
+  TRY(find_controls(tokenizer, "DeepSeek-V4", wanted));
   return std::make_unique<Chat>(tokenizer, std::move(control), revision_of(directory));
 }
 

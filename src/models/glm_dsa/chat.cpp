@@ -53,7 +53,7 @@ Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer, const 
   ControlIds control;
   control.ends.resize(5);
   int prefix = 0;
-  const std::pair<const char*, int*> wanted[] = {
+  const std::pair<std::string_view, int*> wanted[] = {
       {"[gMASK]", &prefix},
       {"<sop>", &prefix},
       {"<tool_response>", &prefix},
@@ -72,12 +72,7 @@ Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer, const 
       {"<|system|>", &control.ends[3]},
       {"<|assistant|>", &control.ends[4]},
   };
-  for (const auto& [spelling, id] : wanted) {
-    *id = tokenizer.special_id(spelling);
-    if (*id < 0)
-      return fail(ErrorKind::bad_input, fmt::format("the tokenizer has no token {}", spelling),
-                  "GLM-5.2's chat format needs it");
-  }
+  TRY(find_controls(tokenizer, "GLM-5.2", wanted));
   return std::make_unique<Chat>(tokenizer, std::move(control));
 }
 

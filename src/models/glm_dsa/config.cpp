@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <set>
 
 #include "base/exact_math.h"
 #include "base/fields.h"
@@ -205,14 +204,7 @@ void read_moe(const Fields& fields, GlmConfig& config) {
 }
 
 void read_stop_ids(const Fields& fields, GlmConfig& config) {
-  const IntRange ids{0, config.vocab_size - 1};
-  std::set<int> stops;
-  if (fields.is_list("eos_token_id")) {
-    for (int id : fields.integers("eos_token_id", ids)) stops.insert(id);
-  } else if (fields.has("eos_token_id")) {
-    stops.insert(fields.integer("eos_token_id", ids));
-  }
-  config.stop_ids.assign(stops.begin(), stops.end());
+  config.stop_ids = one_or_more_ids(fields, "eos_token_id", {0, config.vocab_size - 1});
 }
 
 double mscale_of(double factor, double mscale) { return 0.1 * mscale * exact_log(factor) + 1; }

@@ -37,16 +37,11 @@ class Chat final : public ChatFormat {
 
 Result<std::unique_ptr<ChatFormat>> open_chat(const Tokenizer& tokenizer) {
   ControlIds control;
-  const std::pair<const char*, int*> wanted[] = {{"<|open|>", &control.open},
-                                                 {"<|close|>", &control.close},
-                                                 {"<|sep|>", &control.sep},
-                                                 {"<|end_of_msg|>", &control.end_of_msg}};
-  for (const auto& [spelling, id] : wanted) {
-    *id = tokenizer.special_id(spelling);
-    if (*id < 0)
-      return fail(ErrorKind::bad_input, fmt::format("the tokenizer has no token {}", spelling),
-                  "Kimi K3's chat format needs it");
-  }
+  const std::pair<std::string_view, int*> wanted[] = {{"<|open|>", &control.open},
+                                                      {"<|close|>", &control.close},
+                                                      {"<|sep|>", &control.sep},
+                                                      {"<|end_of_msg|>", &control.end_of_msg}};
+  TRY(find_controls(tokenizer, "Kimi K3", wanted));
   control.ends = {control.end_of_msg};
   for (const char* spelling : {"[EOS]", "[EOT]"})
     if (const int id = tokenizer.special_id(spelling); id >= 0) control.ends.push_back(id);

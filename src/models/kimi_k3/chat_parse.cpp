@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/common/reply_events.h"
 #include "models/kimi_k3/chat.h"
 #include "text/json_text.h"
 #include "text/utf8_stream.h"
@@ -16,12 +17,6 @@ namespace {
 
 constexpr std::size_t kLongestTag =
     4096;  // bytes; what is longer is no tag, and waiting for its end would hold up text
-
-std::string to_utf8(std::string_view bytes) {
-  Utf8Stream stream;
-  std::string text = stream.push(bytes);
-  return text + stream.finish();
-}
 
 // Undoes the escapes of an attribute: first &quot;, then &amp;.
 std::string unescaped(std::string_view value) {

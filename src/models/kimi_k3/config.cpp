@@ -142,12 +142,10 @@ void read_special_ids(const Fields& root, const Fields& text, KimiK3Config& conf
   const IntRange ids{0, config.vocab_size - 1};
   const auto holder = [&](const char* name) -> const Fields& { return text.has(name) ? text : root; };
   config.bos_token_id = holder("bos_token_id").integer_or("bos_token_id", kReleaseBos, ids);
-  std::set<int> stops;
   const Fields& with_eos = holder("eos_token_id");
-  if (with_eos.is_list("eos_token_id"))
-    for (int id : with_eos.integers("eos_token_id", ids)) stops.insert(id);
-  else
-    stops.insert(with_eos.integer_or("eos_token_id", kReleaseEos, ids));
+  const std::vector<int> ends = one_or_more_ids(with_eos, "eos_token_id", ids);
+  std::set<int> stops(ends.begin(), ends.end());
+  if (!with_eos.has("eos_token_id")) stops.insert(kReleaseEos);
   if (config.bos_token_id > ids.most || (!stops.empty() && *stops.rbegin() > ids.most)) {
     text.wrong("vocab_size", fmt::format("is {}, too small for the release's special tokens, and bos_token_id or "
                                          "eos_token_id is missing",

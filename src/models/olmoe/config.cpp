@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <set>
 #include <string>
 
 #include "base/fields.h"
@@ -96,15 +95,8 @@ void read_experts(const Fields& root, OlmoeConfig& config) {
 
 // Requires: a good vocab_size.
 void read_stop_ids(const Fields& root, OlmoeConfig& config) {
-  const IntRange ids{0, config.vocab_size - 1};
-  std::set<int> stops;
-  if (root.is_list("eos_token_id"))
-    for (int id : root.integers("eos_token_id", ids)) stops.insert(id);
-  else if (root.has("eos_token_id"))
-    stops.insert(root.integer("eos_token_id", ids));
-  else if (config.vocab_size > kUsualEos)
-    stops.insert(kUsualEos);
-  config.stop_ids.assign(stops.begin(), stops.end());
+  config.stop_ids = one_or_more_ids(root, "eos_token_id", {0, config.vocab_size - 1});
+  if (!root.has("eos_token_id") && config.vocab_size > kUsualEos) config.stop_ids = {kUsualEos};
 }
 
 }  // namespace
