@@ -10,7 +10,8 @@
 namespace sluice {
 
 // The positions of the `count` largest scores, appended to `positions` in rising order. Ties go to the lower position;
-// NaN loses to every number. Requires: 1 <= count <= scores.size().
-void choose_largest(std::span<const float> scores, int count, std::vector<int>& positions);
+// NaN loses to every number. Requires: 1 <= count <= scores.size(). `ranks` is scratch that callers keep, because this
+// is asked for every row of every layer with an indexer.
+void choose_largest(std::span<const float> scores, int count, std::vector<float>& ranks, std::vector<int>& positions);
 
 }  // namespace sluice

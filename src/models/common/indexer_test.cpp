@@ -26,7 +26,8 @@ std::vector<int> by_sorting(const std::vector<float>& scores, int count) {
 
 std::vector<int> chosen(const std::vector<float>& scores, int count) {
   std::vector<int> positions;
-  choose_largest(scores, count, positions);
+  std::vector<float> ranks;
+  choose_largest(scores, count, ranks, positions);
   return positions;
 }
 

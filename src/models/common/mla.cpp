@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "models/common/append_rows.h"
 #include "models/common/vectors.h"
 
 namespace sluice {
@@ -23,29 +24,26 @@ void MlaHeads::project(Ops& ops, Rows x, const MlaWeights& w) {
   const Rows q_low = q_low_.slice(0, rows_), latent = latent_.slice(0, rows_);
   const Product from_x[] = {{w.q_a_proj, x, q_low}, {w.kv_a_proj, x, latent}};
   ops.matmul(from_x);
-  ops.rms_norm(q_low, decode_vector(w.q_a_norm, gain_), shape_.norm_eps, q_low);
-  const Product from_low[] = {{w.q_b_proj, q_low, q_.slice(0, rows_)}};
-  ops.matmul(from_low);
+  query_from_low(ops, w);
   const Rows c = latent.columns(0, shape_.latent);  // r, the rest of the row, is not normed
   ops.rms_norm(c, decode_vector(w.kv_a_norm, gain_), shape_.norm_eps, c);
 }
 
 void MlaHeads::project_query(Ops& ops, Rows x, const MlaWeights& w) {
   rows_ = x.rows;
-  const Rows q_low = q_low_.slice(0, rows_);
-  const Product from_x[] = {{w.q_a_proj, x, q_low}};
+  const Product from_x[] = {{w.q_a_proj, x, q_low_.slice(0, rows_)}};
   ops.matmul(from_x);
+  query_from_low(ops, w);
+}
+
+void MlaHeads::query_from_low(Ops& ops, const MlaWeights& w) {
+  const Rows q_low = q_low_.slice(0, rows_);
   ops.rms_norm(q_low, decode_vector(w.q_a_norm, gain_), shape_.norm_eps, q_low);
   const Product from_low[] = {{w.q_b_proj, q_low, q_.slice(0, rows_)}};
   ops.matmul(from_low);
 }
 
-void MlaHeads::remember(std::span<const Segment> segments, int log) {
-  for (const Segment& segment : segments)
-    for (int row = 0; row < segment.rows; ++row)
-      std::ranges::copy(latent_[segment.first_row + row],
-                        segment.state->log(log).row(segment.state->length() + row).begin());
-}
+void MlaHeads::remember(std::span<const Segment> segments, int log) { append_rows(segments, log, latent_); }
 
 void MlaHeads::attend(Ops& ops, const WeightView& kv_b, std::span<const Segment> segments, int log,
                       const KeyChoice& choice) {

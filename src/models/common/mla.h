@@ -66,6 +66,7 @@ class MlaHeads {
   Rows out() const { return out_.slice(0, rows_); }
 
  private:
+  void query_from_low(Ops& ops, const MlaWeights& w);
   void absorb(Ops& ops, const WeightView& kv_b);
   void expand(Ops& ops, const WeightView& kv_b);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/common/append_rows.h"
 #include "models/common/indexer.h"
 #include "models/common/vectors.h"
 
@@ -54,10 +55,7 @@ void Indexer::project(Pass& pass, int log, const Lease& w, Rows q_latent) {
   const float scale = 1.0f / std::sqrt(static_cast<float>(config_.index_n_heads * dim));
   for (int row = 0; row < rows; ++row)
     for (float& weight : weights[row]) weight = weight * scale;
-  for (const Segment& segment : pass.segments)
-    for (int row = 0; row < segment.rows; ++row)
-      std::ranges::copy(key[segment.first_row + row],
-                        segment.state->log(log).row(segment.state->length() + row).begin());
+  append_rows(pass.segments, log, key);
 }
 
 void Indexer::choose(Pass& pass, int layer, int log) {
@@ -91,7 +89,7 @@ void Indexer::choose_of(Pass& pass, int layer, int log, const Segment& segment, 
     const int visible = position + offset + 1;
     std::vector<int>& chosen = pass.choice.positions;
     if (visible > config_.index_topk) {
-      choose_largest(scores[offset].first(static_cast<std::size_t>(visible)), config_.index_topk, chosen);
+      choose_largest(scores[offset].first(static_cast<std::size_t>(visible)), config_.index_topk, ranks_, chosen);
     } else {
       chosen.resize(chosen.size() + static_cast<std::size_t>(visible));
       std::iota(chosen.end() - visible, chosen.end(), 0);

@@ -26,7 +26,7 @@ class Indexer {
 
   const GlmConfig& config_;
   Rows query_, key_, weights_, vector_;
-  std::vector<float> scores_;
+  std::vector<float> scores_, ranks_;
 };
 
 }  // namespace sluice::glm_dsa

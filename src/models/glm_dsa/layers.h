@@ -9,7 +9,6 @@ namespace sluice::glm_dsa {
 
 // Who is told what a pass does; see ForwardBatch.
 struct Observers {
-  const std::function<void(int, Rows)>& after_layer;
   const std::function<void(int, const Routes&)>& routed;
   const KeysChosen& keys_chosen;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "models/common/append_rows.h"
 #include "models/common/blocks.h"
 #include "models/common/head.h"
 #include "models/common/vectors.h"
@@ -54,7 +55,7 @@ void Olmoe::attention(int layer, const Lease& w, const ForwardBatch& batch) {
     for (const Rows& clipped : {b_.q, k, v}) ops.clamp(clipped, *config_.clip_qkv);
   for (const Rows& turned : {b_.q, k}) ops.rope({turned, head_dim, 0, RopeLayout::half_split, b_.cos, b_.sin});
 
-  remember(layer, batch);
+  append_rows(batch.segments, layer, b_.kv);  // before anyone attends: a row sees itself
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
   for (const Segment& segment : batch.segments)
     ops.head_attention({b_.q.slice(segment.first_row, segment.rows), segment.state->log(layer).pages(),
@@ -64,14 +65,6 @@ void Olmoe::attention(int layer, const Lease& w, const ForwardBatch& batch) {
   const Product out[] = {{w[layer_step::o_proj], b_.attended, b_.y}};
   ops.matmul(out);
   ops.add(b_.y, b_.h);
-}
-
-// Keys and values of these rows go to the cache before anyone attends: a row sees itself.
-void Olmoe::remember(int layer, const ForwardBatch& batch) {
-  for (const Segment& segment : batch.segments)
-    for (int row = 0; row < segment.rows; ++row)
-      std::ranges::copy(b_.kv[segment.first_row + row],
-                        segment.state->log(layer).row(segment.state->length() + row).begin());
 }
 
 // x = RMSNorm(h); p = softmax(W_gate x) over all experts; the top_k largest work, with weight p or, if norm_topk_prob,

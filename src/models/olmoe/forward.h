@@ -41,7 +41,6 @@ class Olmoe final : public Model {
 
   Result<> run_layers(const ForwardBatch& batch);
   void attention(int layer, const Lease& w, const ForwardBatch& batch);
-  void remember(int layer, const ForwardBatch& batch);
   Routes route(const Lease& w);
   Result<> experts(int layer, const Routes& routes);
   Result<> head(const ForwardBatch& batch);
