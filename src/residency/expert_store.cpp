@@ -60,7 +60,7 @@ class SlotStore final : public ExpertStore {
         slots_(slot_count, page_ceil(table.slot_bytes())),
         holdings_(static_cast<std::size_t>(slot_count)),
         slot_of_(static_cast<std::size_t>(table.layers()) * static_cast<std::size_t>(table.experts()), -1),
-        policy_(std::move(policy)),
+        policy_(slot_count < table.count() ? std::move(policy) : nullptr),
         queue_(queue),
         spec_(std::move(spec)) {}
 
@@ -88,6 +88,7 @@ class SlotStore final : public ExpertStore {
     const int empty = slots_.first_empty();
     if (empty >= 0) return empty;
     if (slots_.in(SlotState::held).empty()) return -1;
+    SLUICE_CHECK(policy_ != nullptr);
     const auto may_go = [&](int slot) { return slots_.state(slot) == SlotState::held; };
     const int slot = policy_->victim(may_go);
     SLUICE_CHECK(may_go(slot));
@@ -101,7 +102,7 @@ class SlotStore final : public ExpertStore {
     mine = {key, table_.layout(key.layer, key.expert)};
     slot_of(key) = slot;
     slots_.fill(slot);
-    policy_->filled(slot, key);
+    if (policy_) policy_->filled(slot, key);
     for (const Extent& extent : mine.layout.extents) stats_.bytes_read += extent.bytes;
     queue_.submit(static_cast<std::uint64_t>(slot), mine.layout.extents, slots_.bytes(slot), Urgency::demand,
                   landings_);
@@ -126,9 +127,9 @@ class SlotStore final : public ExpertStore {
 
   const ExpertTable& table_;
   Slots slots_;
-  std::vector<Holding> holdings_;  // by slot
-  std::vector<int> slot_of_;       // [layers * experts], -1 where not resident
-  std::unique_ptr<EvictionPolicy> policy_;
+  std::vector<Holding> holdings_;           // by slot
+  std::vector<int> slot_of_;                // [layers * experts], -1 where not resident
+  std::unique_ptr<EvictionPolicy> policy_;  // null if every expert has a slot: nothing is ever evicted
   ReadQueue& queue_;
   std::function<BlockSpec(int, int)> spec_;
   Landings landings_;  // tag: slot
@@ -139,7 +140,7 @@ class SlotStore final : public ExpertStore {
 SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses)
     : store_(store), layer_(layer), in_order_(uses.size() > static_cast<std::size_t>(store.slots_.count())) {
   store_.fetching_ = true;
-  store_.policy_->requested(layer, uses);
+  if (store_.policy_) store_.policy_->requested(layer, uses);
   for (const ExpertUse& use : uses) {
     const int slot = store_.slot_of({layer, use.expert});
     if (slot < 0)

@@ -125,6 +125,45 @@ TEST(ExpertStoreTrace, ARecordedTraceMissesWhatItsReplayMisses) {
     }
 }
 
+// Fails the test when it is asked to choose; counts what it is told.
+class WatchedPolicy final : public EvictionPolicy {
+ public:
+  explicit WatchedPolicy(int& calls) : calls_(calls) {}
+  void requested(int, std::span<const ExpertUse>) override { ++calls_; }
+  void filled(int, ExpertKey) override { ++calls_; }
+  int victim(FunctionRef<bool(int)>) override {
+    ADD_FAILURE() << "something was to be evicted";
+    return 0;
+  }
+
+ private:
+  int& calls_;
+};
+
+// Layer 0 has no experts, as the first layers of some models: slots for the others are slots for all.
+TEST_F(ExpertStoreTest, WhereEveryExpertHasASlotNoPolicyIsKept) {
+  ExpertTable table(kLayers, kExperts);
+  for (int layer = 1; layer < kLayers; ++layer)
+    for (int expert = 0; expert < kExperts; ++expert) table.set(layer, expert, block(layer, expert).layout);
+  for (const int slots : {table.count() - 1, table.count(), table.count() + 1}) {
+    int calls = 0;
+    const auto store = make_expert_store(table, slots, std::make_unique<WatchedPolicy>(calls), *queue_);
+    for (int step = 0; step < 12; ++step)
+      for (int number = 0; number < table.count(); ++number) {
+        const ExpertKey key{1 + number / kExperts, number % kExperts};
+        if (number == slots) continue;  // without a slot for it
+        files_.set_faults({.failing_reads = 0.05, .seed = static_cast<std::uint64_t>(step * 1000 + number)});
+        const int experts[] = {key.expert};
+        const auto fetch = store->fetch(key.layer, test::used_once(experts));
+        const auto ready = fetch->next();
+        if (!ready) continue;  // its slot is empty again
+        EXPECT_TRUE(test::shows((*ready)->weights, block(key.layer, key.expert), files_));
+      }
+    EXPECT_GT(store->stats().hits, 100u);
+    EXPECT_EQ(calls > 0, slots < table.count()) << slots;
+  }
+}
+
 TEST_F(ExpertStoreTest, HeldLeasesKeepTheirBytesWhileOthersComeAndGo) {
   constexpr int kSlots = 4;
   const auto store = this->store(kSlots);
