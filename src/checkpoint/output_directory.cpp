@@ -38,8 +38,9 @@ bool is_empty(const fs::path& path) {
   std::error_code failed;
   if (!fs::exists(path, failed)) return !failed;
   if (!fs::is_directory(path, failed)) return false;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, failed))
-    if (entry.path().filename() != kBegun) return false;
+  for (fs::directory_iterator entry(path, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    if (entry->path().filename() != kBegun) return false;
   return !failed;
 }
 

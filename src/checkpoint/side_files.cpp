@@ -33,11 +33,16 @@ bool is_side_file(const std::string& name) {
 Result<std::vector<SideFile>> side_files(const std::string& directory) {
   std::vector<SideFile> files;
   std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file(failed) || !is_side_file(name)) continue;
-    files.push_back({name, entry.file_size(failed)});
-    if (failed) break;
+  for (fs::directory_iterator entry(directory, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code gone;  // a link that leads nowhere is no file; its error is its own
+    if (!entry->is_regular_file(gone) || !is_side_file(name)) continue;
+    const std::uint64_t bytes = entry->file_size(gone);
+    if (gone)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{}: cannot tell its size: {}", entry->path().string(), gone.message()));
+    files.push_back({name, bytes});
   }
   if (failed) return fail(ErrorKind::bad_input, fmt::format("{}: cannot list it: {}", directory, failed.message()));
   std::ranges::sort(files, {}, &SideFile::name);
