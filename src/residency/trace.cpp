@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kShape = "# sluice routing trace: ";
 constexpr std::int64_t kMostLayers = 1 << 14, kMostExperts = 1 << 20, kMostTokens = std::int64_t{1} << 40;
+constexpr std::int64_t kMostPairs = 1 << 24;                // layers * experts: replays keep tables of all
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of an expert: those of all layers are summed
 
 // The whole numbers of a line, or false at anything else.
 bool read_numbers(std::string_view text, std::vector<std::int64_t>& numbers) {
@@ -69,6 +71,7 @@ class Parser {
     if (numbers_[1] > kMostTokens) return bad(fmt::format("has token {}", numbers_[1]));
     if (numbers_[2] >= kMostLayers) return bad(fmt::format("has layer {}", numbers_[2]));
     if (numbers_[3] == 0) return bad("has experts of 0 bytes");
+    if (numbers_[3] > kMostBytes) return bad(fmt::format("has experts of {} bytes, more than 2^40", numbers_[3]));
     const std::span<const std::int64_t> ids = std::span<const std::int64_t>(numbers_).subspan(4);
     const std::int64_t largest = *std::ranges::max_element(ids);
     if (largest >= kMostExperts) return bad(fmt::format("has expert {}", largest));
@@ -79,6 +82,7 @@ class Parser {
       return bad(fmt::format("has experts of {} bytes, and layer {} had {} before", numbers_[3], layer, bytes));
     bytes = static_cast<std::uint64_t>(numbers_[3]);
     experts_ = std::max(experts_, static_cast<int>(largest) + 1);
+    TRY(check_pairs(static_cast<std::int64_t>(trace_.layer_bytes.size()), experts_));
     narrowest_ = std::min(narrowest_, ids.size());
     if (numbers_[0] == 1) ++decode_widths_[ids.size()];
     trace_.lines.push_back({numbers_[0] == 1, numbers_[1], static_cast<int>(numbers_[2]), count_uses(ids)});
@@ -111,11 +115,16 @@ class Parser {
   tl::unexpected<Error> bad(const std::string& what) const {
     return fail(ErrorKind::bad_input, fmt::format("{}: line {} {}", name_, number_, what));
   }
+  Result<> check_pairs(std::int64_t layers, std::int64_t experts) const {
+    if (layers * experts <= kMostPairs) return {};
+    return bad(fmt::format("makes it {} layers of {} experts, more than 2^24 in all", layers, experts));
+  }
   Result<> shape(std::string_view text) {
     if (!read_numbers(text, numbers_) || numbers_.size() != 4 || numbers_[0] < 1 || numbers_[0] > kMostLayers ||
         numbers_[1] < 1 || numbers_[1] > kMostExperts || numbers_[2] < 1 || numbers_[2] > numbers_[1] ||
         numbers_[3] > kMostLayers * kMostExperts)
       return bad("is not the shape of a trace: layers experts top_k slots");
+    TRY(check_pairs(numbers_[0], numbers_[1]));
     trace_.layers = static_cast<int>(numbers_[0]);
     trace_.experts = static_cast<int>(numbers_[1]);
     trace_.top_k = static_cast<int>(numbers_[2]);

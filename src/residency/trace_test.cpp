@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "residency/replay.h"
 #include "residency/trace_report.h"
 
 namespace sluice {
@@ -65,6 +66,9 @@ TEST(Trace, RefusesWhatIsNoTrace) {
            {good + "1 0 0 11 1\n", "layer 0 had 10 before"},
            {good + "1 0 1 0 1\n", "0 bytes"},
            {good + "1 0 0 10 99999999999999999999\n", "line 2 is not"},
+           {good + "1 0 1 1099511627777 1\n", "line 2 has experts of 1099511627777 bytes, more than 2^40"},
+           {"1 0 16000 10 1\n1 0 0 10 1047\n1 0 0 10 1048\n", "line 3 makes it 16001 layers of 1049 experts"},
+           {shape + "16384 1025 1 0\n" + good, "line 1 makes it 16384 layers of 1025 experts"},
            {shape + "1 1\n" + good, "line 1 is not the shape"},
            {shape + "1 1 1 0\n" + good, "outside the shape"}}) {
     const Result<Trace> trace = parse(text);
@@ -74,6 +78,17 @@ TEST(Trace, RefusesWhatIsNoTrace) {
     EXPECT_THAT(trace.error().what, HasSubstr(what));
   }
   EXPECT_EQ(read_trace("/nowhere/t.trace").error().kind, ErrorKind::bad_input);
+}
+
+// The largest that are taken: everything kept for each expert of them fits in memory.
+TEST(Trace, TakesTheLargestShape) {
+  const Result<Trace> named = parse("# sluice routing trace: 16384 1024 1 9\n1 0 0 10 1\n");
+  ASSERT_TRUE(named.has_value()) << named.error().what;
+  EXPECT_EQ(named->slots, 9);
+  const Result<Trace> found = parse("1 0 16383 1099511627776 1\n1 0 0 1099511627776 1023\n");
+  ASSERT_TRUE(found.has_value()) << found.error().what;
+  EXPECT_EQ(found->layers * found->experts, 1 << 24);
+  EXPECT_EQ(slots_within(*found, std::uint64_t{5} << 40), 5);
 }
 
 TEST(TraceReport, CountsReuseOverlapAndHotExperts) {
