@@ -33,6 +33,14 @@ Json conversion_in(std::string_view config) {
   return found != json.end() && found->is_object() ? *found : Json();
 }
 
+// Of a kind: "none" if the conversion has none of it, "?" if what it says of it is not ours to read.
+std::string format_in(const Json& conversion, const std::string& kind) {
+  const auto found = conversion.find(kind);
+  if (found == conversion.end()) return "none";
+  const auto name = found->is_object() ? found->find("format") : found->end();
+  return name != found->end() && name->is_string() ? name->get<std::string>() : "?";
+}
+
 }  // namespace
 
 std::string format_names(const std::set<FormatId>& formats) {
@@ -59,12 +67,8 @@ std::string conversion_difference(std::string_view wanted, std::string_view othe
   if (theirs.value("source", Json()) != ours["source"]) return "is of another source";
   for (int kind = 0; kind < kTensorKinds; ++kind) {
     const std::string name(kind_name(static_cast<TensorKind>(kind)));
-    const auto format_in = [&](const Json& json) {
-      const auto found = json.find(name);
-      return found == json.end() ? std::string("none") : found->value("format", std::string("?"));
-    };
-    if (format_in(ours) != format_in(theirs))
-      return fmt::format("has {} {}, not {}", name, format_in(theirs), format_in(ours));
+    const std::string wants = format_in(ours, name), has = format_in(theirs, name);
+    if (has != wants) return fmt::format("has {} {}, not {}", name, has, wants);
   }
   if (theirs.value("shard_bytes", Json()) != ours["shard_bytes"]) return "has shards of another size";
   return "was made by another version of sluice";
