@@ -43,12 +43,4 @@ std::int64_t find_corrupt_scale(ScaleKind kind, std::span<const std::byte> scale
   return kind == ScaleKind::none ? -1 : kind == ScaleKind::e8m0 ? find_corrupt_e8m0(scales) : find_corrupt_f32(scales);
 }
 
-float load_f32(const std::byte* at) {
-  float value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
-void store_f32(std::byte* at, float value) { std::memcpy(at, &value, sizeof value); }
-
 }  // namespace sluice

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 namespace sluice {
@@ -17,7 +18,12 @@ constexpr int scale_width(ScaleKind kind) {  // bytes of one scale
 // its index in `scales`, which may lie at any alignment.
 std::int64_t find_corrupt_scale(ScaleKind kind, std::span<const std::byte> scales);
 
-float load_f32(const std::byte* at);  // any alignment
-void store_f32(std::byte* at, float value);
+// At any alignment. Inline: decode_row loads one for every weight.
+inline float load_f32(const std::byte* at) {
+  float value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+inline void store_f32(std::byte* at, float value) { std::memcpy(at, &value, sizeof value); }
 
 }  // namespace sluice
