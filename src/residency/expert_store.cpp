@@ -77,10 +77,7 @@ class SlotStore final : public ExpertStore {
     BlockLayout layout;  // lives as long as its leases
   };
 
-  int& slot_of(ExpertKey key) {
-    return slot_of_[static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(table_.experts()) +
-                    static_cast<std::size_t>(key.expert)];
-  }
+  int& slot_of(ExpertKey key) { return slot_of_[index_of(key, table_.experts())]; }
   Holding& holding(int slot) { return holdings_[static_cast<std::size_t>(slot)]; }
 
   // A slot that may be filled, or -1.

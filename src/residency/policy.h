@@ -5,6 +5,7 @@
 // policy may turn a newcomer away at once. A new policy is a file in policies/ and one line in the list in policy.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +19,11 @@ struct ExpertKey {
   int layer = 0, expert = 0;
   bool operator==(const ExpertKey&) const = default;
 };
+
+// Its place in a table [layers * experts].
+inline std::size_t index_of(ExpertKey key, int experts) {
+  return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts) + static_cast<std::size_t>(key.expert);
+}
 
 // An expert of a request and how many rows of the batch chose it: in a prefill chunk the difference between an expert
 // that the text needs and one that a single token met.

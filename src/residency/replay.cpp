@@ -19,11 +19,6 @@ double thread_cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-std::size_t index_of(const Trace& trace, ExpertKey key) {
-  return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(trace.experts) +
-         static_cast<std::size_t>(key.expert);
-}
-
 class Belady final : public EvictionPolicy {
  public:
   explicit Belady(const Trace& trace)
@@ -34,7 +29,7 @@ class Belady final : public EvictionPolicy {
     std::vector<double> coming(next_of_);
     for (std::size_t line = trace.lines.size(); line-- > 0;)
       for (const ExpertUse& use : trace.lines[line].uses) {
-        double& next = coming[index_of(trace, {trace.lines[line].layer, use.expert})];
+        double& next = coming[index_of({trace.lines[line].layer, use.expert}, trace.experts)];
         next_[line].push_back(next);
         next = static_cast<double>(line);
       }
@@ -42,14 +37,14 @@ class Belady final : public EvictionPolicy {
   void requested(int layer, std::span<const ExpertUse> uses) override {
     SLUICE_CHECK(line_ < next_.size() && trace_.lines[line_].layer == layer);
     for (std::size_t use = 0; use < uses.size(); ++use)
-      next_of_[index_of(trace_, {layer, uses[use].expert})] = next_[line_][use];
+      next_of_[index_of({layer, uses[use].expert}, trace_.experts)] = next_[line_][use];
     ++line_;
     ranks_.requested(layer);
   }
   void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
   int victim(FunctionRef<bool(int)> may_go) override {
     return ranks_.victim(
-        may_go, [&](ExpertKey key) { return -next_of_[index_of(trace_, key)]; },
+        may_go, [&](ExpertKey key) { return -next_of_[index_of(key, trace_.experts)]; },
         [](int, double value) { return -value; });
   }
 
@@ -70,7 +65,7 @@ class Room {
         policy_(policy),
         slot_of_(static_cast<std::size_t>(trace.layers) * static_cast<std::size_t>(trace.experts), -1) {}
 
-  int slot_of(ExpertKey key) const { return slot_of_[index_of(trace_, key)]; }
+  int slot_of(ExpertKey key) const { return slot_of_[index_of(key, trace_.experts)]; }
   std::uint64_t bytes() const { return bytes_; }
   std::size_t held() const { return held_; }
   ReplayCounts finish() {
@@ -97,7 +92,7 @@ class Room {
       free_.pop_back();
       keys_[static_cast<std::size_t>(slot)] = key;
     }
-    slot_of_[index_of(trace_, key)] = slot;
+    slot_of_[index_of(key, trace_.experts)] = slot;
     bytes_ += trace_.layer_bytes[static_cast<std::size_t>(key.layer)];
     ++held_;
     policy_.filled(slot, key);
@@ -106,7 +101,7 @@ class Room {
   void evict(FunctionRef<bool(int)> may_go) {
     const int slot = policy_.victim(may_go);
     const ExpertKey key = keys_[static_cast<std::size_t>(slot)];
-    slot_of_[index_of(trace_, key)] = -1;
+    slot_of_[index_of(key, trace_.experts)] = -1;
     bytes_ -= trace_.layer_bytes[static_cast<std::size_t>(key.layer)];
     --held_;
     free_.push_back(slot);

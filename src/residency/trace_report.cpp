@@ -18,7 +18,7 @@ TraceReport report_on(const Trace& trace) {
     const std::uint64_t now = ++lines[layer];
     decode_lines[layer] += line.decode ? 1 : 0;
     for (const ExpertUse& use : line.uses) {
-      const std::size_t pair = layer * static_cast<std::size_t>(trace.experts) + static_cast<std::size_t>(use.expert);
+      const std::size_t pair = index_of({line.layer, use.expert}, trace.experts);
       const std::uint64_t before = std::exchange(last_line[pair], now);
       ++uses[pair];
       ++report.requests;

@@ -28,9 +28,9 @@ class ExpectedUse final : public EvictionPolicy {
     Layer& mine = layers_[static_cast<std::size_t>(layer)];
     mine.unit /= kDecay;
     mine.seen = mine.seen * kDecay + 1;
-    for (const ExpertUse& use : uses) uses_[index({layer, use.expert})] += mine.unit;
+    for (const ExpertUse& use : uses) uses_[index_of({layer, use.expert}, experts_)] += mine.unit;
     if (mine.unit > kLargestUnit) {
-      for (int expert = 0; expert < experts_; ++expert) uses_[index({layer, expert})] /= mine.unit;
+      for (int expert = 0; expert < experts_; ++expert) uses_[index_of({layer, expert}, experts_)] /= mine.unit;
       mine.unit = 1;
     }
     ranks_.requested(layer);
@@ -38,7 +38,7 @@ class ExpectedUse final : public EvictionPolicy {
   void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
   int victim(FunctionRef<bool(int)> may_go) override {
     return ranks_.victim(
-        may_go, [&](ExpertKey key) { return uses_[index(key)]; },
+        may_go, [&](ExpertKey key) { return uses_[index_of(key, experts_)]; },
         [&](int layer, double uses) { return distance(layer, uses); });
   }
 
@@ -48,10 +48,6 @@ class ExpectedUse final : public EvictionPolicy {
     double seen = 0;  // what an expert used at every step would have, in units
   };
 
-  std::size_t index(ExpertKey key) const {
-    return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts_) +
-           static_cast<std::size_t>(key.expert);
-  }
   // until + L * (1/p - 1) with p = uses / (unit * seen). A resident expert has been used, so uses > 0.
   double distance(int layer, double uses) const {
     const Layer& mine = layers_[static_cast<std::size_t>(layer)];

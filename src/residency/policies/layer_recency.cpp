@@ -21,24 +21,19 @@ class LayerRecency final : public EvictionPolicy {
   void requested(int layer, std::span<const ExpertUse> uses) override {
     now_ = layer;
     const std::uint32_t visit = ++visits_[static_cast<std::size_t>(layer)];
-    for (const ExpertUse& use : uses) last_visit_[index({layer, use.expert})] = visit;
+    for (const ExpertUse& use : uses) last_visit_[index_of({layer, use.expert}, experts_)] = visit;
     ranks_.requested(layer);
   }
   void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
   int victim(FunctionRef<bool(int)> may_go) override {
     return ranks_.victim(
-        may_go, [&](ExpertKey key) { return static_cast<double>(last_visit_[index(key)]); },
+        may_go, [&](ExpertKey key) { return static_cast<double>(last_visit_[index_of(key, experts_)]); },
         [&](int layer, double last) {
           return layers_until(layer, now_, layers_) + layers_ * (visits_[static_cast<std::size_t>(layer)] - last);
         });
   }
 
  private:
-  std::size_t index(ExpertKey key) const {
-    return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts_) +
-           static_cast<std::size_t>(key.expert);
-  }
-
   int layers_, experts_;
   int now_ = 0;                            // the layer of the request in hand
   std::vector<std::uint32_t> visits_;      // [layers]

@@ -19,7 +19,7 @@ class Lfu final : public EvictionPolicy {
   void requested(int layer, std::span<const ExpertUse> uses) override {
     ++request_;
     for (const ExpertUse& use : uses) {
-      double& worth = worth_[index({layer, use.expert})];
+      double& worth = worth_[index_of({layer, use.expert}, experts_)];
       worth = static_cast<double>(static_cast<std::uint64_t>(worth) + 1) + static_cast<double>(request_) * kAge;
     }
     ranks_.requested(layer);
@@ -27,17 +27,13 @@ class Lfu final : public EvictionPolicy {
   void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
   int victim(FunctionRef<bool(int)> may_go) override {
     return ranks_.victim(
-        may_go, [&](ExpertKey key) { return worth_[index(key)]; }, [](int, double value) { return -value; });
+        may_go, [&](ExpertKey key) { return worth_[index_of(key, experts_)]; },
+        [](int, double value) { return -value; });
   }
 
  private:
   // Requests as a fraction of one use: a tie is broken by age for the first thousand million of them.
   static constexpr double kAge = 1.0 / (1 << 30);
-
-  std::size_t index(ExpertKey key) const {
-    return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts_) +
-           static_cast<std::size_t>(key.expert);
-  }
 
   int experts_;
   std::uint64_t request_ = 0;

@@ -18,22 +18,17 @@ class Lru final : public EvictionPolicy {
 
   void requested(int layer, std::span<const ExpertUse> uses) override {
     ++request_;
-    for (const ExpertUse& use : uses) last_use_[index({layer, use.expert})] = request_;
+    for (const ExpertUse& use : uses) last_use_[index_of({layer, use.expert}, experts_)] = request_;
     ranks_.requested(layer);
   }
   void filled(int slot, ExpertKey key) override { ranks_.filled(slot, key); }
   int victim(FunctionRef<bool(int)> may_go) override {
     return ranks_.victim(
-        may_go, [&](ExpertKey key) { return static_cast<double>(last_use_[index(key)]); },
+        may_go, [&](ExpertKey key) { return static_cast<double>(last_use_[index_of(key, experts_)]); },
         [](int, double value) { return -value; });
   }
 
  private:
-  std::size_t index(ExpertKey key) const {
-    return static_cast<std::size_t>(key.layer) * static_cast<std::size_t>(experts_) +
-           static_cast<std::size_t>(key.expert);
-  }
-
   int experts_;
   std::uint64_t request_ = 0;
   std::vector<std::uint64_t> last_use_;  // [layers * experts], number of the request

@@ -48,9 +48,7 @@ class UseHistory {
     std::array<double, 3> seen{};  // what an expert used by every row would have in used_
   };
 
-  std::size_t index(int layer, int expert) const {
-    return static_cast<std::size_t>(layer) * static_cast<std::size_t>(experts_) + static_cast<std::size_t>(expert);
-  }
+  std::size_t index(int layer, int expert) const { return index_of({layer, expert}, experts_); }
   void compare_with_past(int layer, std::span<const ExpertUse> uses, double rows);
   void count(int layer, std::span<const ExpertUse> uses, double rows);
   void estimate(int layer);
