@@ -21,8 +21,9 @@ class BlendedUse final : public EvictionPolicy {
   void requested(int layer, std::span<const ExpertUse> uses) override {
     if (history_.begins_step(layer)) choice_.step(history_);
     // What a chunk of many rows uses says little about the next row, which is what blends are judged by.
-    if (history_.rows_of(uses) <= 1) choice_.judge(layer, uses, history_);
-    history_.add(layer, uses);
+    const double rows = history_.rows_of(uses);
+    if (rows <= 1) choice_.judge(layer, uses, history_);
+    history_.add(layer, uses, rows);
     now_ = layer;
     ranks_.requested(layer);
   }

@@ -33,7 +33,7 @@ double UseHistory::rows_of(std::span<const ExpertUse> uses) const {
   return std::max(1.0, routes / top_k_);
 }
 
-void UseHistory::add(int layer, std::span<const ExpertUse> uses) {
+void UseHistory::add(int layer, std::span<const ExpertUse> uses, double rows) {
   if (begins_step(layer)) {
     overlap_.fill(0);
     behind_ = 0;
@@ -41,7 +41,6 @@ void UseHistory::add(int layer, std::span<const ExpertUse> uses) {
   now_ = layer;
   ++behind_;
   ++layers_[static_cast<std::size_t>(layer)].visits;
-  const double rows = rows_of(uses);
   compare_with_past(layer, uses, rows);
   count(layer, uses, rows);
   estimate(layer);

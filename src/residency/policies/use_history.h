@@ -35,7 +35,8 @@ class UseHistory {
   bool begins_step(int layer) const { return layer <= now_ || now_ < 0; }
   // Rows of a request: its routes are top_k a row.
   double rows_of(std::span<const ExpertUse> uses) const;
-  void add(int layer, std::span<const ExpertUse> uses);
+  void add(int layer, std::span<const ExpertUse> uses) { add(layer, uses, rows_of(uses)); }
+  void add(int layer, std::span<const ExpertUse> uses, double rows);  // for who has asked for its rows already
 
   // As of the layer's last request. All 0 for an expert that was never used.
   Signals signals(int layer, int expert) const;
