@@ -48,8 +48,8 @@ class ExpertStore {
   virtual ExpertStats stats() const = 0;
 };
 
-// `slot_count` slots in one arena of their own, each of experts.slot_bytes(). Requires: slot_count >= 1. With a slot for
-// every expert the policy is let go: it would never be asked, and what it notes costs time at each request. `spec`
+// `slot_count` slots in one arena of their own, each of experts.slot_bytes(). Requires: slot_count >= 1. With a slot
+// for every expert the policy is let go: it would never be asked, and what it notes costs time at each request. `spec`
 // gives the names of an expert's tensors, for errors; may be empty.
 std::unique_ptr<ExpertStore> make_expert_store(const ExpertTable& experts, int slot_count,
                                                std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue,
