@@ -84,7 +84,7 @@ Connection::Connection(asio::ip::tcp::socket socket, std::shared_ptr<Connections
 }
 
 Connection::~Connection() {
-  release_body();
+  resize_reservation(0);
   shared_->open.erase(this);
   shared_->closed();
 }
@@ -132,12 +132,13 @@ bool Connection::reserve_body() {
   const auto length = parser_->content_length();
   const std::uint64_t bytes = length ? *length : parser_->chunked() ? shared_->limits.body_bytes : 0;
   if (shared_->bodies_bytes + bytes > shared_->limits.bodies_bytes) return false;
-  shared_->bodies_bytes += bytes;
-  body_reserved_ = bytes;
+  resize_reservation(bytes);
   return true;
 }
 
-void Connection::release_body() { shared_->bodies_bytes -= std::exchange(body_reserved_, 0); }
+void Connection::resize_reservation(std::uint64_t bytes) {
+  shared_->bodies_bytes += bytes - std::exchange(body_reserved_, bytes);
+}
 
 void Connection::read_body() {
   stream_.expires_after(shared_->limits.read_timeout);
@@ -149,6 +150,7 @@ void Connection::on_body(error_code problem) {
   if (closed_) return;
   if (problem) return on_read_problem(problem);
   stream_.expires_never();
+  resize_reservation(parser_->get().body().size());  // less than was reserved if the length was not announced
   handle();
 }
 
@@ -230,7 +232,7 @@ void Connection::answered() {
   const bool keep_alive = answer_->keep_alive();
   const std::shared_ptr<Answer> answer = std::exchange(answer_, nullptr);
   --shared_->exchanges;
-  release_body();
+  resize_reservation(0);
   error_code ignored;
   stream_.socket().cancel(ignored);  // the watch
   look_timer_.cancel();
@@ -241,7 +243,7 @@ void Connection::answered() {
 void Connection::gone() {
   if (closed_) return;
   closed_ = true;
-  release_body();
+  resize_reservation(0);
   look_timer_.cancel();
   stream_.close();
   if (const std::shared_ptr<Answer> answer = std::exchange(answer_, nullptr)) {

@@ -27,7 +27,7 @@ struct Connections {
   HttpServer::Refusal refusal;
   std::function<void()> closed;  // a connection has ended
   std::set<Connection*> open;
-  std::uint64_t bodies_bytes = 0;  // of requests that are being read
+  std::uint64_t bodies_bytes = 0;  // of requests that are being read or answered
   int exchanges = 0;
   bool stopping = false;
 };
@@ -52,7 +52,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_body(boost::beast::error_code problem);
   void on_read_problem(boost::beast::error_code problem);
   bool reserve_body();
-  void release_body();
+  void resize_reservation(std::uint64_t bytes);
   void handle();
   void refuse(int status, std::string sentence);
   void watch();

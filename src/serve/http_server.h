@@ -18,7 +18,7 @@ namespace sluice::serve {
 struct HttpLimits {
   std::uint64_t header_bytes = 16 * 1024;
   std::uint64_t body_bytes = 1 << 20;      // of one request
-  std::uint64_t bodies_bytes = 4 << 20;    // of all requests that are being read; beyond it: 503
+  std::uint64_t bodies_bytes = 4 << 20;    // of all requests that are being read or answered; beyond it: 503
   std::uint64_t unsent_bytes = 4 << 20;    // of one answer that its client does not take; beyond it: the client is gone
   int connections = 256;                   // more wait to be accepted
   std::chrono::seconds read_timeout{30};   // for a header, and for a body

@@ -1,5 +1,6 @@
 // The server as its clients see it, over sockets: right answers, refusals that name the field, clients that leave, more
 // clients than it takes, memory, and an orderly end.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -263,6 +264,22 @@ TEST(Serve, MoreClientsThanPlacesGetRightAnswersOr429) {
   EXPECT_GE(right, 8);
   EXPECT_EQ(right + refused, 64);
   EXPECT_TRUE(server.settles());
+}
+
+// A body of unknown length takes all the room that one may take, but only until its length is known.
+TEST(Serve, ShortBodiesInChunksLeaveRoomForOthers) {
+  const Served server({"--slots", "1"});
+  const std::string body = endless("The capital of France is", R"(,"stream":true)");
+  std::vector<std::unique_ptr<HttpConnection>> inside;
+  for (int client = 0; client < 8; ++client) {
+    inside.push_back(std::make_unique<HttpConnection>(server.port()));
+    inside.back()->send("POST " + std::string(kCompletions) +
+                        " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        "Transfer-Encoding: chunked\r\n\r\n");
+    inside.back()->send(fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", body.size(), body));
+    EXPECT_NE(inside.back()->read_until("\r\n").find("200"), std::string::npos) << "client " << client;
+  }
+  EXPECT_EQ(server.post("/tokenize", R"({"content":"a"})").status, 200);
 }
 
 TEST(Serve, EndsWhenEverythingIsAnswered) {
