@@ -63,6 +63,7 @@ void Batcher::compute(const StepPlan& plan) {
     members.push_back({&sequence, rows});
     parts.push_back(sequence.next_part(rows));
   }
+  ++steps_;
   if (const Result<> outcome = engine_.step(parts); !outcome) {
     for (const Part& member : members) member.sequence->fail_with(outcome.error());
     return;

@@ -5,6 +5,7 @@
 // that takes requests from others.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <list>
 #include <memory>
@@ -24,6 +25,7 @@ class Batcher {
   bool idle() const { return running_.empty() && waiting_.empty(); }
   std::size_t waiting() const { return waiting_.size(); }
   std::size_t running() const { return running_.size(); }
+  std::uint64_t steps() const { return steps_; }  // forward passes so far
   // Ends what was cancelled, gives out free slots, computes one step. A step that fails ends every request that was in
   // it; the others, and those to come, go on.
   void step();
@@ -44,6 +46,7 @@ class Batcher {
   StepLimits limits_;
   std::deque<Waiting> waiting_;
   std::list<Sequence> running_;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace sluice

@@ -49,6 +49,10 @@ Result<> EngineThread::submit(std::vector<Job> jobs) {
   {
     const std::lock_guard lock(mutex_);
     if (draining_) return fail(ErrorKind::refused, "the server is shutting down");
+    if (jobs.size() > capacity_)
+      return fail(ErrorKind::bad_input,
+                  fmt::format("{} answers at once are more than the {} that run and wait here", jobs.size(), capacity_),
+                  "ask for fewer at a time");
     if (jobs.size() > capacity_ - inside_)
       return fail(ErrorKind::refused,
                   fmt::format("{} requests are running or waiting, and the queue has room for no more", inside_),
@@ -96,7 +100,7 @@ void EngineThread::work() {
     batcher.step();
     const EngineStats stats = engine_.stats();
     lock.lock();
-    load_ = {.running = batcher.running(), .waiting = 0, .steps = load_.steps + 1, .stats = stats};
+    load_ = {.running = batcher.running(), .waiting = 0, .steps = batcher.steps(), .stats = stats};
   }
 }
 

@@ -18,7 +18,7 @@ namespace sluice {
 // How things stand, as of the last step.
 struct EngineLoad {
   std::size_t running = 0, waiting = 0;
-  std::uint64_t steps = 0;
+  std::uint64_t steps = 0;  // forward passes
   EngineStats stats;
 };
 
@@ -36,7 +36,8 @@ class EngineThread {
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  // All of them or none: refused if the queue has no room for all, or after drain(). Does not wait.
+  // All of them or none: bad_input if there never is room for so many, refused if there is none now, or after drain().
+  // Does not wait.
   Result<> submit(std::vector<Job> jobs);
   // Nothing new is taken from now on; what was taken goes on.
   void drain();

@@ -94,6 +94,7 @@ void Job::start() {
   }
   choices_.clear();
   if (const Result<> taken = around_.engine->submit(std::move(jobs)); !taken) {
+    if (taken.error().kind == ErrorKind::bad_input) return fail_with(to_api_error(taken.error(), "n"));
     const bool full = !around_.engine->draining();
     return fail_with({full ? 429 : 503, taken.error().what, {}, full ? "queue_full" : "shutting_down"});
   }

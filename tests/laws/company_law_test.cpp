@@ -180,6 +180,25 @@ TEST_P(Company, TheQueueIsBoundedAndEveryoneHearsTheEnd) {
   for (const auto& recorder : inside) EXPECT_EQ(recorder->times_finished, 1);
 }
 
+TEST_P(Company, TheThreadCountsForwardPasses) {
+  const std::unique_ptr<Engine> engine = open(1, true, 16);
+  std::atomic<std::uint64_t> passes = 0;
+  engine->observe({}, [&](int layer, Rows) { passes += layer == 0 ? 1 : 0; });
+  EngineThread thread(*engine, 3);
+  Request request;
+  request.prompt = {1};
+  request.max_tokens = 5;
+  const auto fickle = std::make_shared<Recorder>(0);
+  must(thread.submit({{request, std::make_shared<Recorder>()}, {request, fickle}}));
+  while (!thread.idle() || thread.load().running > 0) std::this_thread::yield();
+  EXPECT_EQ(thread.load().steps, passes);
+  must(thread.submit({{request, std::make_shared<Recorder>(0)}}));  // has left before anything is computed for it
+  while (!thread.idle()) std::this_thread::yield();
+  must(thread.submit({{request, std::make_shared<Recorder>()}}));
+  while (!thread.idle() || thread.load().running > 0) std::this_thread::yield();
+  EXPECT_EQ(thread.load().steps, passes);
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Company, testing::ValuesIn(kGoldenModels), golden_model_name);
 
 }  // namespace
