@@ -62,10 +62,9 @@ Result<std::vector<int>> read_tokens(const CompareFlags& flags, const KnownModel
   std::vector<int> ids;
   if (!flags.ids.empty()) {
     TRY_TAKE(ids, read_ids(text, path));
-  } else if (model.tokenizer == nullptr) {
-    return fail(ErrorKind::bad_input, fmt::format("{}: has no tokenizer", flags.original), "give a file of --ids");
   } else {
-    TRY_TAKE(ids, model.tokenizer->encode(text, SpecialSpelling::text));
+    TRY_TAKE(const Tokenizer* const tokenizer, need_tokenizer(model));
+    TRY_TAKE(ids, tokenizer->encode(text, SpecialSpelling::text));
   }
   if (flags.tokens > 0 && ids.size() > flags.tokens) ids.resize(flags.tokens);
   const int vocab = model.config->vocab_size();
@@ -80,24 +79,36 @@ Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOption
   return Engine::open(std::move(found), plan);
 }
 
-// Both models at once, each with half of the memory.
-Result<TextDamage> predictions(const CompareFlags& flags) {
-  TRY_TAKE(KnownModel original, know_model(flags.original));
-  TRY_TAKE(KnownModel converted, know_model(flags.converted));
-  TRY_TAKE(const std::vector<int> ids, read_tokens(flags, original));
-  EngineOptions options;
-  std::uint64_t memory = default_budget(this_machine());
+// What predicting takes, but for the weights.
+struct Task {
+  KnownModel original, converted;
+  std::vector<int> ids;
+  std::uint64_t memory_bytes = 0;
+};
+
+Result<Task> read_task(const CompareFlags& flags) {
+  Task task;
+  TRY_TAKE(task.original, know_model(flags.original));
+  TRY_TAKE(task.converted, know_model(flags.converted));
+  TRY_TAKE(task.ids, read_tokens(flags, task.original));
+  task.memory_bytes = default_budget(this_machine());
   if (!flags.memory.empty()) {
-    TRY_TAKE(memory, parse_size(flags.memory, "--memory"));
+    TRY_TAKE(task.memory_bytes, parse_size(flags.memory, "--memory"));
   }
-  const std::uint64_t logits = compare_text_bytes(*original.config, kCompareRows);
-  options.memory_bytes = (memory - std::min(memory, logits)) / 2 + 1;
+  return task;
+}
+
+// Both models at once, each with half of the memory.
+Result<TextDamage> predictions(const CompareFlags& flags, Task task) {
+  const std::uint64_t logits = compare_text_bytes(*task.original.config, kCompareRows);
+  EngineOptions options;
+  options.memory_bytes = (task.memory_bytes - std::min(task.memory_bytes, logits)) / 2 + 1;
   options.threads = flags.threads;
-  options.context = std::min(flags.context, original.config->max_context());
-  TRY_TAKE(const std::unique_ptr<Engine> before, open_engine(std::move(original), options));
-  TRY_TAKE(const std::unique_ptr<Engine> after, open_engine(std::move(converted), options));
-  Progress shown("comparing predictions", ids.size(), Progress::Unit::tokens);
-  return compare_text(*before, *after, ids, options.context, interrupt_flag(),
+  options.context = std::min(flags.context, task.original.config->max_context());
+  TRY_TAKE(const std::unique_ptr<Engine> before, open_engine(std::move(task.original), options));
+  TRY_TAKE(const std::unique_ptr<Engine> after, open_engine(std::move(task.converted), options));
+  Progress shown("comparing predictions", task.ids.size(), Progress::Unit::tokens);
+  return compare_text(*before, *after, task.ids, options.context, interrupt_flag(),
                       [&](std::size_t done) { shown.at(done); });
 }
 
@@ -149,11 +160,16 @@ void print(const Kinds& kinds, const std::optional<TextDamage>& text) {
   fmt::print("perplexity: {:.4f} before, {:.4f} after\n", text->original_perplexity, text->converted_perplexity);
 }
 
+// Flags first: comparing the weights of large models takes hours.
 Result<> compare(const CompareFlags& flags) {
+  std::optional<Task> task;
+  if (!flags.text.empty() || !flags.ids.empty()) {
+    TRY_TAKE(task, read_task(flags));
+  }
   TRY_TAKE(const Kinds kinds, weights(flags));
   std::optional<TextDamage> text;
-  if (!flags.text.empty() || !flags.ids.empty()) {
-    TRY_TAKE(text, predictions(flags));
+  if (task) {
+    TRY_TAKE(text, predictions(flags, std::move(*task)));
   }
   if (!flags.json.empty()) TRY(write_json(flags.json, to_json(kinds, text)));
   if (flags.json != "-") print(kinds, text);

@@ -242,6 +242,35 @@ TEST_F(ConvertCommand, TheReportTellsTheDamage) {
   EXPECT_EQ(same.at("weights").at("experts").at("largest"), 0);
 }
 
+// Both checkpoints are terabytes: a slip in the flags is told before a weight is touched. Here one weight is missing.
+TEST_F(ConvertCommand, TheReportChecksItsFlagsFirst) {
+  fs::create_directories(out());
+  fs::copy(whole(), out() / "part");
+  for (const fs::directory_entry& entry : fs::directory_iterator(out() / "part"))
+    if (entry.path().extension() == ".safetensors") {
+      fs::remove(entry.path());
+      break;
+    }
+  const fs::path text = out() / "text", far = out() / "far";
+  std::ofstream(text) << "12 words";
+  std::ofstream(far) << "1, 2, 99999999";
+  const auto compare = [&](const Arguments& more) {
+    return sluice(Arguments{"compare", source().string(), (out() / "part").string()} + more);
+  };
+  EXPECT_EQ(compare({"--ids", text.string()}).exit_code, 4);
+  const std::pair<Arguments, std::string> slips[] = {
+      {{"--ids", (out() / "nothing").string()}, "cannot read"},
+      {{"--ids", far.string()}, "beyond"},
+      {{"--text", text.string()}, "tokenizer.json"},
+      {{"--ids", text.string(), "--memory", "lots"}, "--memory"},
+  };
+  for (const auto& [flags, word] : slips) {
+    const Outcome outcome = compare(flags);
+    EXPECT_TRUE(outcome.exit_code == 1 || outcome.exit_code == 2) << outcome.exit_code << outcome.err;
+    EXPECT_NE(outcome.err.find(word), std::string::npos) << outcome.err;
+  }
+}
+
 // Whatever the size of the checkpoint, memory holds its tensor index and some megabytes for each thread.
 TEST_F(ConvertCommand, MemoryStaysSmall) {
   if (built_with_sanitizers()) GTEST_SKIP() << "a sanitizer's memory is not the program's";
