@@ -47,6 +47,7 @@ Result<> serve_model(const ServeFlags& flags) {
   }
   TRY_TAKE(EngineOptions options, flags.model.options());
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
+  TRY(need_tokenizer(model));
   if (options.context == 0) options.context = std::min(kUsualContext, model.config->max_context());
   options.slots = flags.slots;
   options.overhead_bytes = serve::server_bytes(options.context);

@@ -168,7 +168,7 @@ TEST(Serve, WrongInputIsRefusedAndNamed) {
   refused(kChat, "{}", 400, "messages");
   refused(kChat, R"({"messages":[{"role":"user"}]})", 400, "messages[0].content");
   refused(kChat, chat(-1), 400, "max_tokens");
-  refused(kCompletions, completion("a", 5, R"(,"n":99)"), 429, "");
+  refused(kCompletions, completion("a", 5, R"(,"n":37)"), 400, "n");  // 4 slots and a queue of 32 never hold them
   refused(kCompletions, R"({"prompt":[99999999]})", 400, "prompt");
   refused(kCompletions, R"({"prompt":[-5]})", 400, "prompt");
   refused(kCompletions, R"({"prompt":""})", 400, "prompt");
@@ -308,6 +308,14 @@ TEST(Serve, TimeIsUp) {
   ASSERT_EQ(stream.status, 200);
   EXPECT_NE(stream.events().back().find("timeout"), std::string::npos);
   EXPECT_TRUE(server.settles());
+}
+
+TEST(Serve, TheLackOfATokenizerIsToldFirst) {
+  const TempDir scratch;
+  synthesize("olmoe", scratch / "model", {"--layers", "2"});
+  const Outcome outcome = sluice({"serve", (scratch / "model").string(), "--port", "0", "--memory", "1M"});
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("has no tokenizer.json"), std::string::npos) << outcome.err;
 }
 
 TEST(Serve, StaysWithinItsBudget) {
