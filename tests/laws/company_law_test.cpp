@@ -169,11 +169,11 @@ TEST_P(Company, TheQueueIsBoundedAndEveryoneHearsTheEnd) {
       inside.push_back(std::make_shared<Recorder>());
       must(thread.submit({{endless, inside.back()}}));
     }
-    // At most five are inside; some may have ended meanwhile, but never six at once.
+    // Two slots and a queue of three never hold six at once.
     const auto six = std::vector<EngineThread::Job>(6, {endless, std::make_shared<Recorder>()});
     const Result<> refused = thread.submit(six);
     ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().kind, ErrorKind::refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::bad_input);
     thread.drain();
     EXPECT_FALSE(thread.submit({{endless, std::make_shared<Recorder>()}}));
   }
