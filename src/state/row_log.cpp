@@ -1,24 +1,59 @@
 // See row_log.h.
 #include "state/row_log.h"
 
+#include <algorithm>
+
+#include "base/check.h"
+
 namespace sluice {
 
+namespace {
+
+int pages_for(int rows, int page_rows) { return (rows + page_rows - 1) / page_rows; }
+
+}  // namespace
+
+std::uint64_t LogShape::bytes(int length, int pending) const {
+  int pages = pages_for((length + pending) / every, page_rows);
+  // Kept rows and pending ones may begin and end inside a page.
+  if (kept > 0) pages = std::min(pages, pages_for(kept + pending, page_rows) + 1);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_rows) * static_cast<std::uint64_t>(width) *
+         sizeof(float);
+}
+
+RowLog::RowLog(const LogShape& shape) : shape_(shape) { SLUICE_CHECK(shape.kept == 0 || shape.every == 1); }
+
 void RowLog::reserve(int length) {
-  while (static_cast<int>(pages_.size()) * kPageRows < length) {
-    pages_.push_back(std::make_unique<float[]>(static_cast<std::size_t>(kPageRows) * static_cast<std::size_t>(width_)));
+  const auto floats = static_cast<std::size_t>(shape_.page_rows) * static_cast<std::size_t>(shape_.width);
+  const int pages = pages_for(length / shape_.every, shape_.page_rows);
+  while (first_page_ + static_cast<int>(pages_.size()) < pages) {
+    pages_.push_back(std::make_unique<float[]>(floats));
     page_pointers_.push_back(pages_.back().get());
   }
 }
 
-std::span<float> RowLog::row(int position) {
-  float* const page = pages_[static_cast<std::size_t>(position / kPageRows)].get();
-  const auto width = static_cast<std::size_t>(width_);
-  return {page + static_cast<std::size_t>(position % kPageRows) * width, width};
+void RowLog::settle(int length) {
+  if (shape_.kept == 0) return;
+  const int rows = length / shape_.every, needed = std::max(rows - shape_.kept, 0) / shape_.page_rows;
+  const int behind = std::min(needed - first_page_, static_cast<int>(pages_.size()));
+  if (behind > 0) {
+    pages_.erase(pages_.begin(), pages_.begin() + behind);
+    page_pointers_.erase(page_pointers_.begin(), page_pointers_.begin() + behind);
+    first_page_ += behind;
+  }
+  const auto held = static_cast<std::size_t>(std::max(pages_for(rows, shape_.page_rows) - first_page_, 0));
+  if (held < pages_.size()) {
+    pages_.resize(held);
+    page_pointers_.resize(held);
+  }
 }
 
-std::uint64_t RowLog::bytes(int width, int length) {
-  const auto pages = static_cast<std::uint64_t>((length + kPageRows - 1) / kPageRows);
-  return pages * kPageRows * static_cast<std::uint64_t>(width) * sizeof(float);
+std::span<float> RowLog::row(int number) {
+  SLUICE_DCHECK(number >= first_row());
+  const int within = number - first_row();
+  float* const page = pages_[static_cast<std::size_t>(within / shape_.page_rows)].get();
+  const auto width = static_cast<std::size_t>(shape_.width);
+  return {page + static_cast<std::size_t>(within % shape_.page_rows) * width, width};
 }
 
 }  // namespace sluice

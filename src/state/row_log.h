@@ -1,7 +1,8 @@
-// Fixed-width rows, one per token, in pages of 64: what an attention layer remembers.
+// Fixed-width rows, one per token or one per so many, in pages: what an attention layer remembers.
 //
-// Pages are taken from the system as tokens arrive and never move, so a page is also a block of the attention softmax.
-// Rows are pending until the sequence commits them; forgetting rows is a matter of length.
+// Pages are taken from the system as tokens arrive and never move; one of 64 rows is also a block of the attention
+// softmax. Rows are pending until the sequence commits them; forgetting rows is a matter of length. A log that keeps
+// only the last rows gives whole pages back as they fall behind.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +14,43 @@
 
 namespace sluice {
 
+// What a family wants remembered in one log. A plain width: a row for each token, all of them kept.
+struct LogShape {
+  int width = 0;  // floats of a row; 0: no log
+  int every = 1;  // tokens a row: row i stands for tokens i · every and on, and is there when the last of them is
+  int kept = 0;   // rows before the committed length that must stay; 0: all, and the only way if every > 1
+  int page_rows = 64;
+
+  LogShape(int row_width = 0) : width(row_width) {}  // NOLINT: a width is a log
+  LogShape(int row_width, int tokens_a_row, int rows_kept, int rows_a_page)
+      : width(row_width), every(tokens_a_row), kept(rows_kept), page_rows(rows_a_page) {}
+  bool operator==(const LogShape&) const = default;
+
+  // Most bytes of a sequence of `length` committed tokens while `pending` more are written.
+  std::uint64_t bytes(int length, int pending = 0) const;
+};
+
 class RowLog {
  public:
-  static constexpr int kPageRows = 64;
+  static constexpr int kPageRows = 64;  // of a log that attention reads
 
-  explicit RowLog(int width) : width_(width) {}
+  explicit RowLog(const LogShape& shape);
 
-  // Room for rows up to `length` in all.
+  // Room for the rows of tokens up to `length` in all.
   void reserve(int length);
-  // Rows first .. first + count of the log, writable, one at a time. Requires: reserved.
-  std::span<float> row(int position);
-  // Page p holds positions 64 p .. 64 p + 63, rows densely packed.
+  // Gives back the pages that nobody needs once `length` tokens are committed.
+  void settle(int length);
+  // One row, writable. Requires: reserved, and not given back.
+  std::span<float> row(int number);
+  // Page p holds rows first_row() + page_rows · p and on, densely packed.
   std::span<const float* const> pages() const { return page_pointers_; }
-  int width() const { return width_; }
-
-  static std::uint64_t bytes(int width, int length);
+  int first_row() const { return first_page_ * shape_.page_rows; }
+  int width() const { return shape_.width; }
+  const LogShape& shape() const { return shape_; }
 
  private:
-  int width_;
+  LogShape shape_;
+  int first_page_ = 0;
   std::vector<std::unique_ptr<float[]>> pages_;
   std::vector<const float*> page_pointers_;
 };

@@ -18,10 +18,12 @@ namespace sluice {
 // the same length.
 struct StateShape {
   std::vector<std::uint64_t> recurrent_floats;  // 0: none
-  std::vector<int> log_width;                   // 0: none
+  std::vector<LogShape> logs;                   // width 0: none
 
   // Bytes of one sequence of `length` tokens.
   std::uint64_t bytes(int length) const;
+  // Bytes beyond those that `rows` pending tokens take in logs that keep only their last rows.
+  std::uint64_t pending_bytes(int rows) const;
 };
 
 class SequenceState {

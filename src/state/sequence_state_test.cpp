@@ -12,7 +12,7 @@ TEST(SequenceState, AnyProgramOfOpenWriteCommitEqualsKeepingAllRows) {
   constexpr int kWidth = 3;
   for (unsigned seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
-    SequenceState state({.recurrent_floats = {0}, .log_width = {kWidth}});
+    SequenceState state({.recurrent_floats = {0}, .logs = {kWidth}});
     std::vector<std::vector<float>> kept;
     float next = 1;
     for (int step = 0; step < 60; ++step) {
@@ -35,8 +35,50 @@ TEST(SequenceState, AnyProgramOfOpenWriteCommitEqualsKeepingAllRows) {
   }
 }
 
+// Logs with a row every few tokens, and logs that forget: whatever is kept of a step, what is promised to be there has
+// the last value written for it, and memory stays within what the shape says.
+TEST(SequenceState, LogsThatForgetKeepWhatTheyPromise) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](int low, int high) {
+      return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+    };
+    const int every = pick(1, 5), limit = every > 1 || seed % 4 == 0 ? 0 : pick(1, 90);
+    const LogShape shape(pick(1, 3), every, limit, seed % 2 == 0 ? 64 : 8);
+    const StateShape whole{.recurrent_floats = {0}, .logs = {shape}};
+    SequenceState state(whole);
+    RowLog& log = state.log(0);
+    std::vector<float> kept;  // the first number of each row
+    float next = 1;
+    for (int step = 0; step < 80; ++step) {
+      const int rows = pick(1, 70), keep = step % 3 == 0 ? pick(0, rows) : rows, before = state.length();
+      state.open(rows);
+      std::vector<float> written = kept;
+      for (int row = before / shape.every; row < (before + rows) / shape.every; ++row) {
+        log.row(row)[0] = next;
+        written.resize(static_cast<std::size_t>(row));
+        written.push_back(next++);
+      }
+      const std::uint64_t most = whole.bytes(before + (shape.kept == 0 ? rows : 0)) + whole.pending_bytes(rows);
+      const auto allocated =
+          log.pages().size() * static_cast<std::size_t>(shape.page_rows * shape.width) * sizeof(float);
+      if (shape.kept > 0) {
+        ASSERT_LE(allocated, shape.bytes(before, rows)) << "seed " << seed;
+      }
+      ASSERT_LE(shape.bytes(before, rows), most) << "seed " << seed;
+      state.commit(keep);
+      written.resize(static_cast<std::size_t>(state.length() / shape.every));
+      kept = written;
+      const int first = shape.kept == 0 ? 0 : std::max(static_cast<int>(kept.size()) - shape.kept, 0);
+      ASSERT_LE(log.first_row(), first) << "seed " << seed;
+      for (int row = first; row < static_cast<int>(kept.size()); ++row)
+        ASSERT_EQ(log.row(row)[0], kept[static_cast<std::size_t>(row)]) << "seed " << seed << " row " << row;
+    }
+  }
+}
+
 TEST(SequenceState, RecurrentPartsBeginAtZeroAndLieApart) {
-  SequenceState state({.recurrent_floats = {5, 0, 7}, .log_width = {0, 2, 0}});
+  SequenceState state({.recurrent_floats = {5, 0, 7}, .logs = {0, 2, 0}});
   EXPECT_EQ(state.recurrent(0).size(), 5u);
   EXPECT_EQ(state.recurrent(1).size(), 0u);
   for (float value : state.recurrent(2)) EXPECT_EQ(value, 0.f);
@@ -45,7 +87,7 @@ TEST(SequenceState, RecurrentPartsBeginAtZeroAndLieApart) {
 }
 
 TEST(StateShape, CountsWholePages) {
-  const StateShape shape{.recurrent_floats = {1000}, .log_width = {10}};
+  const StateShape shape{.recurrent_floats = {1000}, .logs = {10}};
   EXPECT_EQ(shape.bytes(65), 4096u + 2u * 64u * 10u * 4u);
 }
 

@@ -29,10 +29,10 @@ std::uint64_t workspace_bytes(const GlmConfig& config, int max_rows) {
 // Latents of every layer, then keys of the layers with an indexer.
 StateShape Glm::state_shape(const GlmConfig& config, int layers) {
   StateShape shape;
-  shape.log_width.assign(static_cast<std::size_t>(layers), config.latent_width());
+  shape.logs.assign(static_cast<std::size_t>(layers), config.latent_width());
   for (const LogPlaces& places : log_places(config, layers))
-    if (places.index >= 0) shape.log_width.push_back(config.index_head_dim);
-  shape.recurrent_floats.assign(shape.log_width.size(), 0);
+    if (places.index >= 0) shape.logs.push_back(config.index_head_dim);
+  shape.recurrent_floats.assign(shape.logs.size(), 0);
   return shape;
 }
 

@@ -23,9 +23,9 @@ Mtp::Mtp(const GlmConfig& config, const WalkSteps& steps, const ModelParts& part
 
 StateShape Mtp::state_shape(const GlmConfig& config) {
   StateShape shape;
-  shape.log_width = {config.latent_width()};
-  if (config.has_indexer) shape.log_width.push_back(config.index_head_dim);
-  shape.recurrent_floats.assign(shape.log_width.size(), 0);
+  shape.logs = {config.latent_width()};
+  if (config.has_indexer) shape.logs.push_back(config.index_head_dim);
+  shape.recurrent_floats.assign(shape.logs.size(), 0);
   return shape;
 }
 

@@ -45,7 +45,7 @@ class Family final : public ModelConfig {
     for (int layer = 0; layer < scope.layers; ++layer) {
       const bool mla = config_.is_mla[static_cast<std::size_t>(layer)];
       shape.recurrent_floats.push_back(mla ? 0 : Kda::state_floats(config_));
-      shape.log_width.push_back(mla ? config_.latent_width() : 0);
+      shape.logs.push_back(mla ? config_.latent_width() : 0);
     }
     return shape;
   }

@@ -125,7 +125,7 @@ Result<> Olmoe::forward(const ForwardBatch& batch) {
 StateShape Olmoe::state_shape(const OlmoeConfig& config, int layers) {
   const auto count = static_cast<std::size_t>(layers);
   return {.recurrent_floats = std::vector<std::uint64_t>(count, 0),
-          .log_width = std::vector<int>(count, 2 * config.kv_width())};
+          .logs = std::vector<LogShape>(count, 2 * config.kv_width())};
 }
 
 std::uint64_t Olmoe::scratch_bytes(const OlmoeConfig& config, int max_rows) {
