@@ -17,7 +17,7 @@ constexpr double kNearBytes = 256 * 1024;  // of weights that a core keeps at ha
 constexpr double kBytesPerNanosecond = 10, kMacsPerNanosecond = 30;
 
 static_assert(kKernelFormats == kFormatCount);
-static_assert(kAttentionBlock == 64);
+static_assert(kAttentionBlock == 64 && kMostStreams == kKernelStreams);
 
 std::uint64_t padded(int cols) { return static_cast<std::uint64_t>((cols + kBlockCols - 1) / kBlockCols * kBlockCols); }
 std::uint64_t packed_floats(CpuOps::Limits limits) {
@@ -249,6 +249,12 @@ void CpuOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
   });
 }
 
+void CpuOps::inverse_rms(Rows x, float eps, Rows y) {
+  run(x.rows, 0.1 * x.width, [&](int first, int last) {
+    for (int row = first; row < last; ++row) *y.row(row) = kernels_.inverse_rms(x.row(row), x.width, eps);
+  });
+}
+
 void CpuOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
   SLUICE_DCHECK(x.width == static_cast<int>(gain.size()) && gain.size() == bias.size());
   run(x.rows, 0.2 * x.width, [&](int first, int last) {
@@ -294,6 +300,18 @@ void CpuOps::swiglu(Rows gate, Rows up, Rows y) {
   });
 }
 
+void CpuOps::clamped_swiglu(Rows gate, Rows up, float limit, Rows y) {
+  along_rows(y.rows, y.width, 1, [&](int row, int first, int count) {
+    kernels_.clamped_swiglu(gate.row(row) + first, up.row(row) + first, count, limit, y.row(row) + first);
+  });
+}
+
+void CpuOps::sqrt_softplus(Rows x, Rows y) {
+  along_rows(y.rows, y.width, 2, [&](int row, int first, int count) {
+    kernels_.sqrt_softplus(x.row(row) + first, count, y.row(row) + first);
+  });
+}
+
 void CpuOps::clamp(Rows x, float limit) {
   along_rows(x.rows, x.width, 0.1,
              [&](int row, int first, int count) { kernels_.clamp(x.row(row) + first, count, limit); });
@@ -336,6 +354,25 @@ void CpuOps::attention_residual(std::span<const Rows> sources, std::span<const f
     for (int row = first; row < last; ++row)
       kernels_.attention_residual(sources_.data() + row * n, n, f.data(), y.width, eps, y.row(row),
                                   weights.data != nullptr ? weights.row(row) : softmax_.data() + row * n);
+  });
+}
+
+void CpuOps::mix_streams(Rows output, Rows weights, int streams, Rows x) {
+  const int width = output.width;
+  SLUICE_DCHECK(streams <= kMostStreams && x.width == streams * width && weights.width == streams * (1 + streams));
+  along_rows(x.rows, width, 0.1 * streams * streams, [&](int row, int first, int count) {
+    kernels_.mix_streams(output.row(row) + first, weights.row(row), streams, width, count, x.row(row) + first);
+  });
+}
+
+void CpuOps::pool(const ChannelPool& pool) {
+  SLUICE_DCHECK(static_cast<int>(pool.begin.size()) == pool.y.rows + 1 && pool.values.size() == pool.gates.size());
+  const double slots = static_cast<double>(pool.values.size()) / std::max(pool.y.rows, 1);
+  along_rows(pool.y.rows, pool.y.width, 2 * slots, [&](int window, int first, int count) {
+    const auto begin = static_cast<std::size_t>(pool.begin[static_cast<std::size_t>(window)]);
+    const int slots_here = pool.begin[static_cast<std::size_t>(window) + 1] - static_cast<int>(begin);
+    kernels_.pool(pool.values.data() + begin, pool.gates.data() + begin, slots_here, first, count,
+                  pool.y.row(window) + first);
   });
 }
 
@@ -405,52 +442,89 @@ void CpuOps::kda_recurrence(const KdaStep& step) {
 }
 
 // Heads that share keys read each of them once, so a part has as many of them as leave work for all threads.
-void CpuOps::attend(const AttentionShape& shape) {
+void CpuOps::attend(const AttentionShape& shape, FunctionRef<void(int row, AttentionPart& part)> see) {
   const int units = std::max(shape.query.rows * shape.groups, 1);
   const int wanted = (4 * pool_.threads() + units - 1) / units;
   const int per_part = std::clamp((shape.sharing + wanted - 1) / wanted, std::min(4, shape.sharing), kMostHeads);
   const int cuts = (shape.sharing + per_part - 1) / per_part, parts = shape.groups * cuts;
-  const bool sparse = !shape.chosen_begin.empty();
-  SLUICE_DCHECK(!sparse || static_cast<int>(shape.chosen_begin.size()) == shape.query.rows + 1);
-  const double seen = sparse ? static_cast<double>(shape.chosen.size()) / std::max(shape.query.rows, 1)
-                             : static_cast<double>(shape.first_position + shape.query.rows);
-  const double macs = seen * per_part * (shape.width + shape.value_width);
+  const double macs = shape.seen * per_part * (shape.width + shape.value_width);
   run(shape.query.rows * parts, macs / kMacsPerNanosecond, [&](int first, int last) {
     for (int task = first; task < last; ++task) {
       const int row = task / parts, group = task % parts / cuts, within = task % cuts * per_part;
       const std::int64_t head = std::int64_t{group} * shape.sharing + within;
-      const int begin = sparse ? shape.chosen_begin[static_cast<std::size_t>(row)] : 0;
-      const int end = sparse ? shape.chosen_begin[static_cast<std::size_t>(row) + 1] : 0;
-      kernels_.attention({
+      AttentionPart part{
           .query = shape.query.row(row) + head * shape.width,
-          .pages = shape.pages.data(),
-          .chosen = sparse ? shape.chosen.data() + begin : nullptr,
+          .keys = {},
+          .entries = {},
+          .sinks = shape.sinks.empty() ? nullptr : shape.sinks.data() + head,
           .row = shape.row,
           .key = std::int64_t{group} * shape.width,
           .value = shape.values + std::int64_t{group} * shape.value_width,
-          .positions = sparse ? end - begin : shape.first_position + row + 1,
           .heads = std::min(per_part, shape.sharing - within),
           .width = shape.width,
           .value_width = shape.value_width,
           .scale = shape.scale,
           .out = shape.out.row(row) + head * shape.value_width,
-      });
+      };
+      see(row, part);
+      kernels_.attention(part);
     }
   });
 }
 
+namespace {
+
+// What row `row` has of a choice, or positions [first, last).
+KeyList keys_of(std::span<const float* const> pages, std::span<const int> chosen, std::span<const int> chosen_begin,
+                int row, int first, int last) {
+  if (chosen_begin.empty()) return {pages.data(), nullptr, first, last};
+  const int begin = chosen_begin[static_cast<std::size_t>(row)];
+  return {pages.data(), chosen.data() + begin, 0, chosen_begin[static_cast<std::size_t>(row) + 1] - begin};
+}
+
+double keys_a_row(std::span<const int> chosen, int rows) {
+  return static_cast<double>(chosen.size()) / std::max(rows, 1);
+}
+
+}  // namespace
+
 void CpuOps::latent_attention(const LatentAttention& attention) {
-  const int width = attention.latent + attention.rope;
-  attend({attention.query, attention.pages, attention.first_position, 1, attention.heads, width, attention.latent,
-          width, 0, attention.scale, attention.out, attention.chosen, attention.chosen_begin});
+  const int width = attention.latent + attention.rope, rows = attention.query.rows;
+  const bool sparse = !attention.chosen_begin.empty();
+  SLUICE_DCHECK(!sparse || static_cast<int>(attention.chosen_begin.size()) == rows + 1);
+  const double seen = sparse ? keys_a_row(attention.chosen, rows) : attention.first_position + rows;
+  attend({attention.query, 1, attention.heads, width, attention.latent, width, 0, attention.scale, attention.out, seen},
+         [&](int row, AttentionPart& part) {
+           part.keys = keys_of(attention.pages, attention.chosen, attention.chosen_begin, row, 0,
+                               attention.first_position + row + 1);
+         });
 }
 
 void CpuOps::head_attention(const HeadAttention& attention) {
   SLUICE_DCHECK(attention.heads % attention.kv_heads == 0);
   const int kv_width = attention.kv_heads * attention.dim;
-  attend({attention.query, attention.pages, attention.first_position, attention.kv_heads,
-          attention.heads / attention.kv_heads, attention.dim, attention.dim, 2 * kv_width, kv_width, attention.scale,
-          attention.out});
+  attend({attention.query, attention.kv_heads, attention.heads / attention.kv_heads, attention.dim, attention.dim,
+          2 * kv_width, kv_width, attention.scale, attention.out,
+          static_cast<double>(attention.first_position + attention.query.rows)},
+         [&](int row, AttentionPart& part) {
+           part.keys = keys_of(attention.pages, {}, {}, row, 0, attention.first_position + row + 1);
+         });
+}
+
+void CpuOps::window_attention(const WindowAttention& attention) {
+  const int dim = attention.dim, rows = attention.query.rows;
+  const bool sparse = !attention.chosen_begin.empty();
+  SLUICE_DCHECK(static_cast<int>(attention.sinks.size()) == attention.heads);
+  SLUICE_DCHECK(static_cast<int>(sparse ? attention.chosen_begin.size() - 1 : attention.entries.size()) == rows);
+  const double entries = sparse ? keys_a_row(attention.chosen, rows) : attention.entries.back();
+  attend({attention.query, 1, attention.heads, dim, dim, dim, 0, attention.scale, attention.out,
+          std::min(attention.window, attention.first_position + rows) + entries, attention.sinks},
+         [&](int row, AttentionPart& part) {
+           const int last = attention.first_position + row + 1;
+           part.keys = keys_of(attention.pages, {}, {}, row, std::max(last - attention.window, 0), last);
+           part.entries = keys_of(attention.entry_pages, attention.chosen, attention.chosen_begin, row, 0,
+                                  sparse ? 0 : attention.entries[static_cast<std::size_t>(row)]);
+         });
 }
 
 // A part is a page of keys, so that it is fetched once for all rows.

@@ -345,6 +345,14 @@ TEST(CpuOps, VectorOperationsEqualTheReference) {
     expect_same(
         "swiglu " + what, [&](Ops& ops, Matrix& y) { ops.swiglu(y.rows(), other.rows(), y.rows()); }, x);
     expect_same(
+        "clamped swiglu " + what,
+        [&](Ops& ops, Matrix& y) { ops.clamped_swiglu(y.rows(), other.rows(), 0.5f, y.rows()); }, x);
+    expect_same(
+        "sqrt_softplus " + what, [&](Ops& ops, Matrix& y) { ops.sqrt_softplus(y.rows(), y.rows()); }, x);
+    expect_same(
+        "inverse_rms " + what, [&](Ops& ops, Matrix& y) { ops.inverse_rms(x.rows(), 1e-6f, y.rows()); },
+        Matrix(x.rows().rows, 1));
+    expect_same(
         "clamp " + what, [&](Ops& ops, Matrix& y) { ops.clamp(y.rows(), 0.75f); }, x);
     expect_same(
         "softmax " + what, [&](Ops& ops, Matrix& y) { ops.softmax(y.rows()); }, x);
@@ -547,6 +555,70 @@ TEST(CpuOps, ChoosingEverythingIsDenseAttention) {
       candidate.ops->latent_attention(attention);
       EXPECT_TRUE(same(dense, sparse)) << candidate.name << ", first position " << first;
     }
+}
+
+// Windows that begin inside a page, with no entries, all of them or chosen ones behind them.
+TEST(CpuOps, WindowAttentionEqualsTheReference) {
+  Random random(17);
+  for (int repeat = 0; repeat < 60; ++repeat) {
+    const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
+    const int rows = pick(random, 1, 5), heads = pick(random, 1, 9), first = pick(random, 0, 200);
+    const int dim = repeat % 5 == 0 ? 512 : pick(random, 1, 90), window = pick(random, 1, 150);
+    const int entries = pick(random, 0, 200);
+    const Keys keys(first + rows, dim, random, kind), compressed(entries + 1, dim, random, kind);
+    std::vector<int> seen, chosen, begin = {0};
+    for (int row = 0; row < rows; ++row) {
+      seen.push_back(row == 0 ? 0 : pick(random, 0, entries));
+      const int one_in = pick(random, 1, 20);
+      for (int entry = 0; entry < entries; ++entry)
+        if (pick(random, 1, one_in) == 1) chosen.push_back(entry);
+      begin.push_back(static_cast<int>(chosen.size()));
+    }
+    const std::vector<float> sinks = numbers(heads, random, kind);
+    const Matrix query(rows, heads * dim, random, kind);
+    for (const bool sparse : {false, true})
+      expect_same(
+          sparse ? "window attention with a choice" : "window attention",
+          [&](Ops& ops, Matrix& out) {
+            WindowAttention attention{query.rows(), keys.pages, first, window, compressed.pages, seen,
+                                      sinks,        heads,      dim,   0.3f,   out.rows()};
+            if (sparse) {
+              attention.chosen = chosen;
+              attention.chosen_begin = begin;
+            }
+            ops.window_attention(attention);
+          },
+          Matrix(rows, heads * dim));
+  }
+}
+
+TEST(CpuOps, StreamsAndPoolsEqualTheReference) {
+  Random random(18);
+  for (int repeat = 0; repeat < 90; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 6), streams = repeat % 2 == 0 ? 4 : pick(random, 1, kMostStreams);
+    const int width = repeat % 10 == 0 ? 2500 : pick(random, 1, 90);
+    const Matrix output(rows, width, random, kind), weights(rows, streams * (1 + streams), random, Kind::plain);
+    expect_same(
+        "mix_streams", [&](Ops& ops, Matrix& x) { ops.mix_streams(output.rows(), weights.rows(), streams, x.rows()); },
+        Matrix(rows, streams * width, random, kind));
+    std::vector<const float*> values, gates;
+    std::vector<int> begin = {0};
+    const Matrix slots(200, 2 * width, random, kind);
+    for (int window = 0; window < rows; ++window) {
+      for (int slot = pick(random, 1, 20); slot > 0; --slot) {
+        values.push_back(slots.rows().row(pick(random, 0, 199)));
+        gates.push_back(slots.rows().row(pick(random, 0, 199)) + width);
+      }
+      begin.push_back(static_cast<int>(values.size()));
+    }
+    expect_same(
+        "pool",
+        [&](Ops& ops, Matrix& y) {
+          ops.pool({values, gates, begin, y.rows()});
+        },
+        Matrix(rows, width));
+  }
 }
 
 TEST(CpuOps, IndexScoresEqualTheReference) {

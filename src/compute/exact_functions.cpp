@@ -71,4 +71,18 @@ float exact_tanh(float x) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(result) | sign);
 }
 
+float exact_softplus(float x) {
+  const float e = exact_exp(x < 0.f ? x : -x);  // exp(-|x|): never overflows
+  const float s = e / (2.f + e), z = s * s;
+  float q = fma(kAtanh17, z, kAtanh15);
+  q = fma(q, z, kAtanh13);
+  q = fma(q, z, kAtanh11);
+  q = fma(q, z, kAtanh9);
+  q = fma(q, z, kAtanh7);
+  q = fma(q, z, kAtanh5);
+  q = fma(q, z, kAtanh3);
+  const float half = fma(s * z, q, s);
+  return (x < 0.f ? 0.f : x) + (half + half);
+}
+
 }  // namespace sluice

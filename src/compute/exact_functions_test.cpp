@@ -42,6 +42,8 @@ double worst_ulp(Function function, Oracle oracle, std::uint64_t step) {
 
 double sigmoid64(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 
+double softplus64(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); }
+
 TEST(ExactFunctions, ErrorIsBoundedOverAllOfFp32) {
   constexpr std::uint64_t kStep = 499;  // coprime to 2: every exponent and all low bits are met
   EXPECT_LE(worst_ulp(
@@ -51,6 +53,7 @@ TEST(ExactFunctions, ErrorIsBoundedOverAllOfFp32) {
   EXPECT_LE(worst_ulp(
                 exact_tanh, [](double x) { return std::tanh(x); }, kStep),
             1.35);
+  EXPECT_LE(worst_ulp(exact_softplus, softplus64, kStep), 2.0);
 }
 
 TEST(ExactFunctions, ErrorIsBoundedWhereModelsLive) {

@@ -64,6 +64,32 @@ struct LatentAttention {
 };
 inline constexpr int kAttentionBlock = 64;  // positions of a page, and of a block of the softmax
 
+// Attention of heads that share one vector a position, key and value at once (DeepSeek-V4, 3.5): the last positions,
+// then entries that stand for older ones, then a sink in the denominator alone.
+struct WindowAttention {
+  Rows query;  // [rows, heads * dim]
+  std::span<const float* const>
+      pages;               // as above, each position [dim] floats; a multiple of 64 positions may lie before them
+  int first_position = 0;  // of query row 0, counted from the pages' first; row t sees the `window` positions up to
+  int window = 1;          // first_position + t, or what there is of them
+  std::span<const float* const> entry_pages;  // page p: entries 64 p .. 64 p + 63, each [dim] floats
+  std::span<const int> entries;               // row t sees entries 0 .. entries[t] - 1; maybe none
+  std::span<const float> sinks;               // [heads]
+  int heads = 0, dim = 0;
+  float scale = 1;
+  Rows out;  // [rows, heads * dim]
+  // If chosen_begin is not empty row t sees these entries instead, as in LatentAttention; maybe none.
+  std::span<const int> chosen = {}, chosen_begin = {};
+};
+
+// Weighted means of slots, each channel with weights of its own: y[w] = Σ_s p_s · values[s] over the slots
+// begin[w] .. begin[w + 1) of window w, at least one, with p the softmax over their gates.
+struct ChannelPool {
+  std::span<const float*const> values, gates;  // of each slot: [y.width]
+  std::span<const int> begin;                  // [windows + 1]
+  Rows y;                                      // [windows, channels]
+};
+
 // Scores of the lightning indexer: out[t][s] = Σ_h weights[t][h] · max(0, query[t][h] · key s), from position 0 on.
 struct IndexScores {
   Rows query;                           // [rows, heads * dim]
@@ -72,6 +98,8 @@ struct IndexScores {
   int heads = 0, dim = 0;
   Rows out;  // [rows, positions]: as many as are wanted
 };
+
+inline constexpr int kMostStreams = 16;  // of mix_streams
 
 class Ops {
  public:
@@ -85,6 +113,7 @@ class Ops {
   // Every run of gain.size() numbers of a row is normalised on its own. x.width is a multiple of gain.size(). y may be
   // x.
   virtual void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) = 0;
+  virtual void inverse_rms(Rows x, float eps, Rows y) = 0;  // y [rows, 1] = 1 / sqrt(mean x² + eps)
   // Mean and variance over the whole row: ((x - mean) · (1 / sqrt(variance + eps))) · gain + bias. y may be x.
   virtual void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) = 0;
   // Every run of `width` numbers: x · (1 / sqrt(Σ x² + eps)), then times scale if scale is not 1. In place.
@@ -95,8 +124,11 @@ class Ops {
   // y = ((b1 · tanh(gate / b1)) · σ(gate)) · (b2 · tanh(up / b2)); y may be gate or up.
   virtual void situ(Rows gate, Rows up, float b1, float b2, Rows y) = 0;
   virtual void swiglu(Rows gate, Rows up, Rows y) = 0;  // y = (gate · σ(gate)) · up; y may be gate or up
-  virtual void clamp(Rows x, float limit) = 0;          // x = min(max(x, -limit), limit); NaN stays
-  virtual void softmax(Rows x) = 0;                     // of each row, in place
+  // The same of min(gate, limit) and of up clamped to ±limit.
+  virtual void clamped_swiglu(Rows gate, Rows up, float limit, Rows y) = 0;
+  virtual void sqrt_softplus(Rows x, Rows y) = 0;  // y = sqrt(log(1 + exp(x))); y may be x
+  virtual void clamp(Rows x, float limit) = 0;     // x = min(max(x, -limit), limit); NaN stays
+  virtual void softmax(Rows x) = 0;                // of each row, in place
   virtual void rope(const Rope& rope) = 0;
   // y[t] = Σ_k weights[t * per_row + k] · outputs[t * per_row + k], one fma chain from zero in rising k.
   virtual void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) = 0;
@@ -106,6 +138,12 @@ class Ops {
   // receives p if its data is not null.
   virtual void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                                   Rows weights) = 0;
+
+  // Residual streams (DeepSeek-V4, 3.2). x [rows, streams * width], output [rows, width]; weights of a row: post
+  // [streams], then mix [streams j, streams k]. x[k] = post[k] · output + Σ_j mix[j][k] · x[j], in place: the first
+  // product rounded, then an fma chain in rising j. At most kMostStreams streams.
+  virtual void mix_streams(Rows output, Rows weights, int streams, Rows x) = 0;
+  virtual void pool(const ChannelPool& pool) = 0;
 
   // Causal depthwise convolution, then SiLU. taps [channels, kernel], tap kernel-1 meets the current row; history
   // [kernel - 1, channels] holds the previous inputs, oldest first, and is advanced. Rows are consecutive positions.
@@ -117,6 +155,7 @@ class Ops {
   virtual void kda_recurrence(const KdaStep& step) = 0;  // rows are consecutive positions, in order
   virtual void latent_attention(const LatentAttention& attention) = 0;
   virtual void head_attention(const HeadAttention& attention) = 0;
+  virtual void window_attention(const WindowAttention& attention) = 0;
   virtual void index_scores(const IndexScores& scores) = 0;
 };
 

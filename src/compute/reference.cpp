@@ -89,6 +89,11 @@ void ReferenceOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows
     }
 }
 
+void ReferenceOps::inverse_rms(Rows x, float eps, Rows y) {
+  for (int row = 0; row < x.rows; ++row)
+    y[row][0] = 1.f / std::sqrt(lane_dot(x[row], x[row]) / static_cast<float>(x.width) + eps);
+}
+
 // mean = lane-rule sum / n; d = x - mean; r = 1 / sqrt(dot(d, d) / n + eps); y = fma(d · r, w, b).
 void ReferenceOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
   const std::vector<float> ones(gain.size(), 1.f);
@@ -146,6 +151,22 @@ void ReferenceOps::swiglu(Rows gate, Rows up, Rows y) {
     }
 }
 
+void ReferenceOps::clamped_swiglu(Rows gate, Rows up, float limit, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) {
+      float g = gate[row][i], u = up[row][i];
+      g = limit < g ? limit : g;
+      u = -limit > u ? -limit : u;
+      u = limit < u ? limit : u;
+      y[row][i] = (g * exact_sigmoid(g)) * u;
+    }
+}
+
+void ReferenceOps::sqrt_softplus(Rows x, Rows y) {
+  for (int row = 0; row < y.rows; ++row)
+    for (std::size_t i = 0; i < at(y.width); ++i) y[row][i] = std::sqrt(exact_softplus(x[row][i]));
+}
+
 void ReferenceOps::clamp(Rows x, float limit) {
   for (int row = 0; row < x.rows; ++row)
     for (float& value : x[row]) {
@@ -199,6 +220,36 @@ void ReferenceOps::attention_residual(std::span<const Rows> sources, std::span<c
     }
     if (weights.data != nullptr)
       for (std::size_t j = 0; j < sources.size(); ++j) weights[row][j] = p[j];
+  }
+}
+
+// x[k] = post[k] · output, then a chain of mix[j][k] · x[j] in rising j, all of the x before.
+void ReferenceOps::mix_streams(Rows output, Rows weights, int streams, Rows x) {
+  const std::size_t count = at(streams), width = at(output.width);
+  std::vector<float> before(count);
+  for (int row = 0; row < x.rows; ++row)
+    for (std::size_t i = 0; i < width; ++i) {
+      for (std::size_t j = 0; j < count; ++j) before[j] = x[row][j * width + i];
+      for (std::size_t k = 0; k < count; ++k) {
+        float sum = weights[row][k] * output[row][i];
+        for (std::size_t j = 0; j < count; ++j) sum = fma(weights[row][count + j * count + k], before[j], sum);
+        x[row][k * width + i] = sum;
+      }
+    }
+}
+
+// Softmax over the slots of a channel, then a chain in rising slot.
+void ReferenceOps::pool(const ChannelPool& pool) {
+  for (int window = 0; window < pool.y.rows; ++window) {
+    const std::size_t first = at(pool.begin[at(window)]), last = at(pool.begin[at(window + 1)]);
+    std::vector<float> p(last - first);
+    for (std::size_t c = 0; c < at(pool.y.width); ++c) {
+      for (std::size_t s = 0; s < p.size(); ++s) p[s] = pool.gates[first + s][c];
+      softmax_of(p);
+      float sum = 0;
+      for (std::size_t s = 0; s < p.size(); ++s) sum = fma(p[s], pool.values[first + s][c], sum);
+      pool.y[window][c] = sum;
+    }
   }
 }
 
@@ -298,21 +349,34 @@ void merge(SoftmaxPart& running, const SoftmaxPart& block) {
   for (std::size_t c = 0; c < running.a.size(); ++c) running.a[c] = fma(block.a[c], g, running.a[c] * f);
 }
 
-// One head of one query vector over the positions `seen`, rising.
-void attend(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale,
-            std::span<float> out) {
-  SoftmaxPart running;
+// What one head of one query vector makes of the positions `seen`, rising, after what it has of lists before.
+void attend_list(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale,
+                 SoftmaxPart& running) {
   for (std::size_t first = 0, last = 0; first < seen.size(); first = last) {
     const int page = seen[first] / kAttentionBlock;
     while (last < seen.size() && seen[last] / kAttentionBlock == page) ++last;
     SoftmaxPart block = attend_block(query, cache, seen.subspan(first, last - first), scale);
-    if (first == 0) {
+    if (running.a.empty()) {
       running = std::move(block);
     } else {
       merge(running, block);
     }
   }
+}
+
+void attend(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale,
+            std::span<float> out) {
+  SoftmaxPart running;
+  attend_list(query, cache, seen, scale, running);
   for (std::size_t c = 0; c < out.size(); ++c) out[c] = running.a[c] / running.l;
+}
+
+// "sink": m' = max(m, sink); l = l · f + exp(sink - m'); a = a · f.
+void add_sink(float sink, SoftmaxPart& running) {
+  const float m = running.m > sink ? running.m : sink;
+  const float f = exact_exp(running.m - m);
+  running.l = running.l * f + exact_exp(sink - m);
+  for (float& a : running.a) a = a * f;
 }
 
 std::vector<int> positions_up_to(int last) {
@@ -347,6 +411,32 @@ void ReferenceOps::head_attention(const HeadAttention& attention) {
       attend(attention.query[row].subspan(head * dim, dim), cache, positions_up_to(attention.first_position + row),
              attention.scale, attention.out[row].subspan(head * dim, dim));
     }
+}
+
+// The window, then the entries, then the sink.
+void ReferenceOps::window_attention(const WindowAttention& attention) {
+  const std::size_t dim = at(attention.dim);
+  const CacheView window{.pages = attention.pages, .row = dim, .key_width = dim, .value_width = dim};
+  const CacheView entries{.pages = attention.entry_pages, .row = dim, .key_width = dim, .value_width = dim};
+  for (int row = 0; row < attention.query.rows; ++row) {
+    const std::vector<int> all = positions_up_to(attention.first_position + row);
+    const std::size_t left_out = all.size() - std::min(all.size(), at(attention.window));
+    std::vector<int> seen;
+    if (attention.chosen_begin.empty()) {
+      seen = positions_up_to(attention.entries[at(row)] - 1);
+    } else {
+      seen.assign(attention.chosen.begin() + attention.chosen_begin[at(row)],
+                  attention.chosen.begin() + attention.chosen_begin[at(row + 1)]);
+    }
+    for (std::size_t head = 0; head < at(attention.heads); ++head) {
+      const std::span<const float> query = attention.query[row].subspan(head * dim, dim);
+      SoftmaxPart running;
+      attend_list(query, window, std::span(all).subspan(left_out), attention.scale, running);
+      attend_list(query, entries, seen, attention.scale, running);
+      add_sink(attention.sinks[head], running);
+      for (std::size_t c = 0; c < dim; ++c) attention.out[row][head * dim + c] = running.a[c] / running.l;
+    }
+  }
 }
 
 // relu of one dot per head, then an fma chain over the heads in rising order.

@@ -13,6 +13,7 @@ class ReferenceOps final : public Ops {
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
   void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void inverse_rms(Rows x, float eps, Rows y) override;
   void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) override;
   void l2_norm(Rows x, int width, float eps, float scale) override;
   void add(Rows x, Rows y) override;
@@ -20,18 +21,23 @@ class ReferenceOps final : public Ops {
   void gate_sigmoid(Rows gate, Rows y) override;
   void situ(Rows gate, Rows up, float b1, float b2, Rows y) override;
   void swiglu(Rows gate, Rows up, Rows y) override;
+  void clamped_swiglu(Rows gate, Rows up, float limit, Rows y) override;
+  void sqrt_softplus(Rows x, Rows y) override;
   void clamp(Rows x, float limit) override;
   void softmax(Rows x) override;
   void rope(const Rope& rope) override;
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
   void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                           Rows weights) override;
+  void mix_streams(Rows output, Rows weights, int streams, Rows x) override;
+  void pool(const ChannelPool& pool) override;
   void short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) override;
   void kda_decay(Rows z, std::span<const float> a_log, std::span<const float> dt_bias, float bound, int dim,
                  Rows alpha) override;
   void kda_recurrence(const KdaStep& step) override;
   void latent_attention(const LatentAttention& attention) override;
   void head_attention(const HeadAttention& attention) override;
+  void window_attention(const WindowAttention& attention) override;
   void index_scores(const IndexScores& scores) override;
 };
 

@@ -84,24 +84,40 @@ inline void attend_block(const AttentionPart& part, const float* page, Place pla
   }
 }
 
-void attention(const AttentionPart& part) {
-  Running running;
+// One list after another list, or the first of all.
+inline void attend_list(const AttentionPart& part, const KeyList& list, bool first, Running& running) {
   int count = 0;
-  for (int begin = 0; begin < part.positions; begin += count) {
-    if (part.chosen == nullptr) {
-      count = part.positions - begin < kPositions ? part.positions - begin : kPositions;
-      attend_block(part, part.pages[begin / kPositions], EveryPosition{part.row}, count, begin == 0, running);
+  for (int begin = list.first; begin < list.last; begin += count, first = false) {
+    if (list.chosen == nullptr) {
+      const int within = begin % kPositions, left = kPositions - within;
+      count = list.last - begin < left ? list.last - begin : left;
+      attend_block(part, list.pages[begin / kPositions] + within * part.row, EveryPosition{part.row}, count, first,
+                   running);
       continue;
     }
-    const int page = part.chosen[begin] / kPositions;
+    const int page = list.chosen[begin] / kPositions;
     std::int64_t offsets[kPositions];
-    for (count = 0; begin + count < part.positions && part.chosen[begin + count] / kPositions == page; ++count)
-      offsets[count] = part.chosen[begin + count] % kPositions * part.row;
-    attend_block(part, part.pages[page], ChosenPositions{offsets}, count, begin == 0, running);
+    for (count = 0; begin + count < list.last && list.chosen[begin + count] / kPositions == page; ++count)
+      offsets[count] = list.chosen[begin + count] % kPositions * part.row;
+    attend_block(part, list.pages[page], ChosenPositions{offsets}, count, first, running);
   }
+}
+
+void attention(const AttentionPart& part) {
+  Running running;
+  attend_list(part, part.keys, true, running);
+  attend_list(part, part.entries, false, running);
   for (int head = 0; head < part.heads; ++head) {
     float* const out = part.out + static_cast<std::int64_t>(head) * part.value_width;
-    const float l = running.l[head];
+    float l = running.l[head];
+    if (part.sinks != nullptr) {
+      const float sink = part.sinks[head], m = running.m[head];
+      const float largest = m > sink ? m : sink;
+      const float f = exp_of(m - largest), g = exp_of(sink - largest);
+      l = l * f + g;
+      along(
+          part.value_width, out, [=](f32x16 a) { return mul(a, set1(f)); }, out);
+    }
     along(
         part.value_width, out, [=](f32x16 a) { return div(a, set1(l)); }, out);
   }

@@ -50,6 +50,21 @@ inline f32x16 tanh(f32x16 x) {
   return with_sign_of(x, if_less(size, set1(kTanhSmall), small, large));
 }
 
+// log(1 + exp(x)) = max(x, 0) + 2 atanh(s), s = e / (2 + e), e = exp(-|x|), the series of atanh up to s^17.
+inline f32x16 softplus(f32x16 x) {
+  const f32x16 e = exp(if_less(x, zero(), x, negate(x)));
+  const f32x16 s = div(e, add(set1(2.f), e)), z = mul(s, s);
+  f32x16 q = fma(set1(kAtanh17), z, set1(kAtanh15));
+  q = fma(q, z, set1(kAtanh13));
+  q = fma(q, z, set1(kAtanh11));
+  q = fma(q, z, set1(kAtanh9));
+  q = fma(q, z, set1(kAtanh7));
+  q = fma(q, z, set1(kAtanh5));
+  q = fma(q, z, set1(kAtanh3));
+  const f32x16 half = fma(mul(s, z), q, s);
+  return add(if_less(x, zero(), zero(), x), add(half, half));
+}
+
 // y[i] = function(lanes of each input) for i in [0, count): whole registers, then a part of one.
 template <class Function, class... Inputs>
 inline void along(int count, float* y, Function function, const Inputs*... inputs) {
@@ -92,6 +107,10 @@ void rms_norm(const float* x, const float* gain, int count, float eps, float* y)
   const float r = inverse_root(dot(x, x, count) / static_cast<float>(count) + eps);
   along(
       count, y, [=](f32x16 value, f32x16 weight) { return mul(mul(value, set1(r)), weight); }, x, gain);
+}
+
+float inverse_rms(const float* x, int count, float eps) {
+  return inverse_root(dot(x, x, count) / static_cast<float>(count) + eps);
 }
 
 // Lane rule, as a dot with ones.
@@ -153,6 +172,21 @@ void situ(const float* gate, const float* up, int count, float b1, float b2, flo
 void swiglu(const float* gate, const float* up, int count, float* y) {
   along(
       count, y, [](f32x16 g, f32x16 u) { return mul(mul(g, sigmoid(g)), u); }, gate, up);
+}
+
+void clamped_swiglu(const float* gate, const float* up, int count, float limit, float* y) {
+  along(
+      count, y,
+      [=](f32x16 g, f32x16 u) {
+        g = min(set1(limit), g);
+        return mul(mul(g, sigmoid(g)), min(set1(limit), max(set1(-limit), u)));
+      },
+      gate, up);
+}
+
+void sqrt_softplus(const float* x, int count, float* y) {
+  along(
+      count, y, [](f32x16 value) { return sqrt(softplus(value)); }, x);
 }
 
 void clamp(float* x, int count, float limit) {
@@ -218,6 +252,33 @@ void attention_residual(const float* const* sources, int n, const float* f, int 
     f32x16 sum = zero();
     for (int j = 0; j < n; ++j) sum = fma(set1(p[j]), load_up_to(sources[j] + i, count - i), sum);
     store_up_to(y + i, sum, count - i);
+  }
+}
+
+void mix_streams(const float* output, const float* weights, int streams, std::int64_t width, int count, float* x) {
+  for (int i = 0; i < count; i += 16) {
+    const int left = count - i;
+    const f32x16 out = load_up_to(output + i, left);
+    f32x16 before[kKernelStreams];
+    for (int j = 0; j < streams; ++j) before[j] = load_up_to(x + j * width + i, left);
+    for (int k = 0; k < streams; ++k) {
+      f32x16 sum = mul(set1(weights[k]), out);
+      for (int j = 0; j < streams; ++j) sum = fma(set1(weights[streams + j * streams + k]), before[j], sum);
+      store_up_to(x + k * width + i, sum, left);
+    }
+  }
+}
+
+void pool(const float* const* values, const float* const* gates, int slots, int first, int count, float* y) {
+  for (int i = 0; i < count; i += 16) {
+    const int left = count - i;
+    const auto gate = [=](int s) { return load_up_to(gates[s] + first + i, left); };
+    f32x16 largest = gate(0), total = zero(), sum = zero();
+    for (int s = 1; s < slots; ++s) largest = max(gate(s), largest);
+    for (int s = 0; s < slots; ++s) total = add(total, exp(sub(gate(s), largest)));
+    for (int s = 0; s < slots; ++s)
+      sum = fma(div(exp(sub(gate(s), largest)), total), load_up_to(values[s] + first + i, left), sum);
+    store_up_to(y + i, sum, left);
   }
 }
 

@@ -1,4 +1,4 @@
-// The constants of exp and tanh, shared by the scalar definition (exact_functions.cpp) and by the 16-lane kernels.
+// The constants of exp, tanh and softplus, shared by the scalar definition (exact_functions.cpp) and by the 16-lane kernels.
 //
 // Plain numbers and nothing else: kernel units may include only headers that leave no symbol behind. Polynomials are
 // near-minimax (interpolation at Chebyshev nodes, coefficients rounded to fp32): exp to 0.02, tanh to 0.07 units of
@@ -21,5 +21,9 @@ constexpr float kExp5 = 0.00833331048f, kExp6 = 0.00139338814f, kExp7 = 0.000198
 constexpr float kTanhSmall = 0.625f;
 constexpr float kTanh3 = -0.333333343f, kTanh5 = 0.133333042f, kTanh7 = -0.0539592579f;
 constexpr float kTanh9 = 0.0217689183f, kTanh11 = -0.00834394526f, kTanh13 = 0.00229274505f;
+
+// softplus: atanh(s) = s + s^3 (1/3 + s^2 (1/5 + ...)) for s <= 1/3; what is left out is below 4e-10 of it.
+constexpr float kAtanh3 = 1.f / 3, kAtanh5 = 1.f / 5, kAtanh7 = 1.f / 7, kAtanh9 = 1.f / 9;
+constexpr float kAtanh11 = 1.f / 11, kAtanh13 = 1.f / 13, kAtanh15 = 1.f / 15, kAtanh17 = 1.f / 17;
 
 }  // namespace sluice::exact_constants

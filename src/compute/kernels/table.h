@@ -17,6 +17,7 @@ constexpr int kTileFromRows = 16;                       // vectors from which on
 constexpr int kRowBlock = 96;                           // most vectors of a matmul part
 constexpr int kSumFloats = kPartRows * kRowBlock * 16;  // scratch of such a part
 constexpr int kMostHeads = 256;                         // of an attention part
+constexpr int kKernelStreams = 16;                      // most residual streams
 
 // y[t][out] = dot(row `out` of W, vector t), out in [0, outs). Pointers are to the first output row of the part.
 // x is packed: panels of panel_rows(x_rows) vectors (the last may be smaller), each [blocks][vectors of the panel][32],
@@ -45,14 +46,20 @@ struct TransposedPart {
   std::int64_t y_stride;
 };
 
-// `heads` heads of one query vector that read the same keys and values, over positions [0, positions) or over the
-// `positions` chosen ones.
+// Positions [first, last) of a list of keys, or the `last` chosen ones.
+struct KeyList {
+  const float* const* pages;  // each of 64 positions
+  const int* chosen;          // rising; null: no choice
+  int first, last;
+};
+
+// `heads` heads of one query vector that read the same keys and values: `keys`, at least one, then `entries`.
 struct AttentionPart {
-  const float* query;            // [heads, width]
-  const float* const* pages;     // each [64, row]
-  const int* chosen;             // rising; null: no choice
+  const float* query;  // [heads, width]
+  KeyList keys, entries;
+  const float* sinks;            // [heads]; null: none
   std::int64_t row, key, value;  // floats of a position; where its key and its value begin
-  int positions, heads, width, value_width;
+  int heads, width, value_width;
   float scale;
   float* out;  // [heads, value_width]
 };
@@ -90,6 +97,7 @@ struct KernelTable {
   int (*streams[kKernelFormats])(int x_rows);
   void (*matmul_transposed[kKernelFormats])(const TransposedPart& part);
   void (*rms_norm)(const float* x, const float* gain, int count, float eps, float* y);  // one run
+  float (*inverse_rms)(const float* x, int count, float eps);
   void (*layer_norm)(const float* x, const float* gain, const float* bias, int count, float eps, float* y);
   void (*l2_norm)(float* x, int count, float eps, float scale);  // one run
   void (*add)(const float* x, int count, float* y);
@@ -97,6 +105,8 @@ struct KernelTable {
   void (*gate_sigmoid)(const float* gate, int count, float* y);
   void (*situ)(const float* gate, const float* up, int count, float b1, float b2, float* y);
   void (*swiglu)(const float* gate, const float* up, int count, float* y);
+  void (*clamped_swiglu)(const float* gate, const float* up, int count, float limit, float* y);
+  void (*sqrt_softplus)(const float* x, int count, float* y);
   void (*clamp)(float* x, int count, float limit);
   void (*softmax)(float* x, int count);
   // Pairs (a[j], b[j]), or (a[2 j], a[2 j + 1]) if b is null.
@@ -106,6 +116,10 @@ struct KernelTable {
   // Of one row: sources are n pointers to `count` numbers; p [n] receives the softmax weights.
   void (*attention_residual)(const float* const* sources, int n, const float* f, int count, float eps, float* y,
                              float* p);
+  // Numbers [0, count) of every stream; x of stream k is k * width further. weights: see Ops::mix_streams.
+  void (*mix_streams)(const float* output, const float* weights, int streams, std::int64_t width, int count, float* x);
+  // Channels [first, first + count) of one window of `slots` slots; y is at the first of them.
+  void (*pool)(const float* const* values, const float* const* gates, int slots, int first, int count, float* y);
   void (*kda_decay)(const float* z, const float* dt_bias, int count, float a_log, float bound, float* alpha);
   void (*kda)(const KdaPart& part);
   void (*short_conv)(const ConvPart& part);
