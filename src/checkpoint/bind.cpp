@@ -33,6 +33,7 @@ class Binder {
 
   void bind_walk();
   void bind_embedding();
+  void bind_id_tables();
   void bind_experts();
   void look_at_the_rest(bool partial);
 
@@ -145,6 +146,30 @@ void Binder::bind_embedding() {
                       found.weights.file, found.weights.offset, found.scales ? found.scales->offset : 0};
 }
 
+// Like find: by the first of its names that is there.
+void Binder::bind_id_tables() {
+  for (const IdTableSpec& table : census_.id_tables) {
+    auto found = find_ids(index_, table.tensor);
+    for (const TensorSpec& other : table.tensor.alternatives) {
+      if (found || found.error().missing.empty()) break;
+      if (auto elsewhere = find_ids(index_, other); elsewhere || elsewhere.error().missing.empty())
+        found = std::move(elsewhere);
+    }
+    if (!found) {
+      if (found.error().missing.empty())
+        report_.wrong(std::move(found.error().problem));
+      else
+        report_.missing(found.error().missing, {});
+      continue;
+    }
+    const TensorRecord& tensor = **found;
+    count(tensor, "trunk", type_name(tensor.dtype));
+    bound_.id_tables.push_back({std::string(tensor.name()), table.tensor.shape, table.below,
+                                static_cast<int>(tensor.file), tensor.offset,
+                                static_cast<int>(dtype_bits(tensor.dtype) / 8)});
+  }
+}
+
 void Binder::bind_experts() {
   bound_.experts = ExpertTable(census_.layers, census_.experts);
   for (int layer = 0; layer < census_.layers; ++layer) {
@@ -178,6 +203,7 @@ Result<BoundCensus> bind_census(const TensorIndex& index, const std::string& dir
   Binder binder(index, census);
   binder.bind_walk();
   binder.bind_embedding();
+  binder.bind_id_tables();
   binder.bind_experts();
   binder.look_at_the_rest(partial);
   std::vector<std::string> absent = missing_shards(index.files());

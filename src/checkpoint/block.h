@@ -67,10 +67,17 @@ struct BlockLayout {
   }
 };
 
+// A table of whole numbers, no weights: which experts a token is sent to. Kept in memory whole.
+struct IdTableSpec {
+  TensorSpec tensor;  // [rows, cols], stored as I64 or I32
+  int below = 0;      // what every number must be less than; at most 65536
+};
+
 // Everything a family needs from a checkpoint.
 struct Census {
   std::vector<BlockSpec> walk;  // always-active blocks in the order a token visits them
   TensorSpec embedding;         // read by row, on demand
+  std::vector<IdTableSpec> id_tables;
   int layers = 0;
   int experts = 0;                // routed experts of a layer that has any
   std::vector<bool> has_experts;  // by layer

@@ -20,6 +20,16 @@ struct BoundTensor {
                 scales_offset = 0;  // in the file; scales_offset is unused where the format has none
 };
 
+// A table of whole numbers: where it lies on disk.
+struct BoundIds {
+  std::string name;
+  Shape shape;
+  int below = 0;  // see IdTableSpec
+  int file = 0;
+  std::uint64_t offset = 0;
+  int id_bytes = 8;  // of a stored number, little-endian
+};
+
 // The routed experts of all layers, compactly: half a million tensors in a few bytes each.
 //
 // Experts whose tensors are adjacent on disk share one relative layout and differ only in where they begin; others keep
@@ -63,6 +73,7 @@ struct BoundCensus {
   std::vector<BlockSpec> specs;   // the walk
   std::vector<BlockLayout> walk;  // as specs
   BoundTensor embedding;
+  std::vector<BoundIds> id_tables;  // as wanted
   ExpertTable experts;
   // Totals for people, by role ("trunk", "experts", "embedding", "head", "ignored") and format name.
   std::map<std::string, std::map<std::string, RoleBytes>> totals;

@@ -173,6 +173,17 @@ tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, c
   return form;
 }
 
+tl::expected<const TensorRecord*, StorageProblem> find_ids(const TensorIndex& index, const TensorSpec& spec) {
+  const TensorRecord* const there = index.find(spec.name);
+  if (there == nullptr) return missing(spec.name);
+  if (there->dtype != Dtype::i64 && there->dtype != Dtype::i32)
+    return wrong(fmt::format("{} is stored as {}, wanted is {}", place(index, *there), dtype_name(there->dtype),
+                             dtype_name(Dtype::i64)));
+  const std::uint64_t row_bytes = static_cast<std::uint64_t>(spec.shape.cols) * dtype_bits(there->dtype) / 8;
+  if (auto fits = check_part(index, *there, 1, spec.shape.rows, row_bytes); !fits) return Problem(fits.error());
+  return there;
+}
+
 WrittenForm written_form(FormatId id, const std::string& name, Shape shape) {
   // Not the spellings that put ".scale" in place of ".weight": int8 would then be told apart by the type of a tensor
   // that a reader has to look for first.

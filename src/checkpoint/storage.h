@@ -31,6 +31,9 @@ bool is_mxfp4_scale(const TensorIndex& index, const TensorRecord& tensor);
 
 tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, const TensorSpec& spec);
 
+// The tensor of a table of whole numbers: I64 or I32.
+tl::expected<const TensorRecord*, StorageProblem> find_ids(const TensorIndex& index, const TensorSpec& spec);
+
 // How sluice writes a matrix: names, types and shapes of its tensors. find_stored reads it back as what it was.
 struct WrittenForm {
   StoredTensor weights;

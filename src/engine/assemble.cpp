@@ -52,10 +52,14 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
                                                                  .top_k = config.experts_per_token()}),
                                          *engine->queue_, config.census(engine->survey_.scope()).expert);
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
+  for (const BoundIds& table : bound.id_tables) {
+    TRY_TAKE(IdTable ids, read_id_table(table, *engine->queue_));
+    engine->id_tables_.push_back(std::move(ids));
+  }
 
-  engine->model_ =
-      config.open(engine->survey_.scope(), plan.prefill_chunk,
-                  {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get()});
+  engine->model_ = config.open(
+      engine->survey_.scope(), plan.prefill_chunk,
+      {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get(), engine->id_tables_});
   engine->logits_.resize(static_cast<std::size_t>(options.slots) * static_cast<std::size_t>(config.vocab_size()));
   engine->choosable_ = static_cast<std::size_t>(ids_with_tokens(config.vocab_size(), engine->tokenizer()));
   return engine;

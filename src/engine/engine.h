@@ -78,6 +78,7 @@ class Engine {
   std::unique_ptr<TrunkStore> trunk_;
   std::unique_ptr<ExpertStore> experts_;
   std::unique_ptr<RowTable> embedding_;
+  std::vector<IdTable> id_tables_;
   std::unique_ptr<Model> model_;
   std::vector<float> logits_;  // [slots, vocab]
   std::size_t choosable_ = 0;

@@ -74,6 +74,7 @@ PlanNeeds find_needs(const Survey& survey) {
   }
   needs.io_bytes = io_bytes();
   needs.baseline_bytes = program_bytes(options.threads) + options.overhead_bytes + index_bytes(survey.files, bound) +
+                         id_table_bytes(bound.id_tables) +
                          (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
   return needs;
 }

@@ -16,6 +16,7 @@
 #include "models/draft_head.h"
 #include "moe/routes.h"
 #include "residency/expert_store.h"
+#include "residency/id_table.h"
 #include "residency/row_table.h"
 #include "residency/trunk_store.h"
 #include "state/sequence_state.h"
@@ -68,6 +69,7 @@ struct ModelParts {
   TrunkStore* trunk = nullptr;
   ExpertStore* experts = nullptr;
   RowTable* embedding = nullptr;
+  std::span<const IdTable> id_tables = {};  // as the census wants them
 };
 
 // A checkpoint's config, understood: everything that can be said about the model without its weights.
