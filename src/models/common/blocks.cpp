@@ -63,8 +63,12 @@ void add_head_slices(const TensorSpec& head, std::vector<BlockSpec>& walk) {
   int first = 0;
   for (const int rows : head_slice_rows(head.shape)) {
     TensorSpec slice = head;
-    slice.first_row = first;
-    slice.row_count = rows;
+    const auto cut = [first, rows](TensorSpec& spec) {
+      spec.first_row = first;
+      spec.row_count = rows;
+    };
+    cut(slice);
+    std::ranges::for_each(slice.alternatives, cut);
     walk.push_back({fmt::format("head rows {}..{}", first, first + rows - 1), {std::move(slice)}, "head"});
     first += rows;
   }
