@@ -10,6 +10,7 @@ void add_bench(CLI::App& app, Chosen& chosen) {
   command->require_subcommand(1);
   add_bench_index(*command, chosen);
   add_bench_kernels(*command, chosen);
+  add_bench_token(*command, chosen);
 }
 
 }  // namespace sluice::cli

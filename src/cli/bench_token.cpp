@@ -1,0 +1,96 @@
+// sluice bench token MODEL: decoding against what disk and memory allow, at several budgets.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "engine/bench_token.h"
+
+namespace sluice::cli {
+namespace {
+
+struct Flags {
+  TokenBenchOptions options;
+  std::vector<std::string> budgets;
+  std::string json;
+};
+
+nlohmann::json to_json(const TokenBench& bench) {
+  nlohmann::json entries = nlohmann::json::array();
+  for (const TokenBenchEntry& entry : bench.entries)
+    entries.push_back({{"memory_bytes", entry.memory_bytes},
+                       {"planned_bytes", entry.planned_bytes},
+                       {"s_per_token", entry.s_per_token},
+                       {"disk_floor_s", entry.disk_floor_s},
+                       {"memory_floor_s", entry.memory_floor_s},
+                       {"disk_alone_floor_s", entry.disk_alone_floor_s},
+                       {"memory_alone_floor_s", entry.memory_alone_floor_s},
+                       {"ratio", entry.ratio},
+                       {"bytes_read_per_token", entry.bytes_read_per_token},
+                       {"trunk_bytes_per_token", entry.trunk_bytes_per_token},
+                       {"expert_bytes_per_token", entry.expert_bytes_per_token},
+                       {"touched_bytes_per_token", entry.touched_bytes_per_token},
+                       {"expert_hit_rate", entry.expert_hit_rate},
+                       {"exposed_io_s", entry.exposed_io_s},
+                       {"rounds_s", entry.rounds_s}});
+  return {{"threads", bench.threads},
+          {"isa", bench.isa},
+          {"io_mode", bench.io_mode},
+          {"tokens", bench.tokens},
+          {"entries", entries}};
+}
+
+Result<> run(Flags flags) {
+  for (const std::string& text : flags.budgets) {
+    TRY_TAKE(const std::uint64_t budget, parse_size(text, "--memory"));
+    flags.options.budgets.push_back(budget);
+  }
+  const bool table = flags.json != "-";
+  if (table)
+    fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11}\n", "budget", "per token", "disk floor",
+               "memory floor", "ratio", "read", "hits", "exposed I/O");
+  TRY_TAKE(const TokenBench bench, bench_token(flags.options, [&](const TokenBenchEntry& entry) {
+             if (!table) return;
+             fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6.2f} {:>12} {:>5.1f}% {:>11}\n",
+                        format_bytes(entry.memory_bytes), format_seconds(entry.s_per_token),
+                        format_seconds(entry.disk_floor_s), format_seconds(entry.memory_floor_s), entry.ratio,
+                        format_bytes(static_cast<std::uint64_t>(entry.bytes_read_per_token)),
+                        100 * entry.expert_hit_rate, format_seconds(entry.exposed_io_s));
+             std::fflush(stdout);
+           }));
+  if (table)
+    fmt::print("{} tokens a budget, {} threads, {} reads; floors measured with the other load beside them\n",
+               bench.tokens, bench.threads, bench.io_mode);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench));
+}
+
+}  // namespace
+
+void add_bench_token(CLI::App& bench, Chosen& chosen) {
+  const auto flags = std::make_shared<Flags>();
+  flags->options.cancel = &interrupt_flag();
+  CLI::App* const command = bench.add_subcommand(
+      "token", "A token's time at several budgets, and how far it is from what disk and memory allow");
+  command->add_option("MODEL", flags->options.directory, "Checkpoint directory")->required();
+  command->add_option("--memory", flags->budgets, "Budgets: 4G,8G,16G (default: 80 % of what is available)")
+      ->delimiter(',')
+      ->type_name("SIZES");
+  command->add_option("--tokens", flags->options.tokens, "Tokens that count, for each budget")
+      ->check(CLI::Range(1, 100000));
+  command->add_option("--rounds", flags->options.rounds, "Pieces they are cut into, with the floors measured between")
+      ->check(CLI::Range(1, 100));
+  command
+      ->add_option("--threads", flags->options.engine.threads,
+                   "Threads that compute (default: the CPUs this process may use)")
+      ->check(CLI::Range(1, 1024))
+      ->default_str("");
+  command->add_option("--json", flags->json, "Write the figures to this file; - is standard output")->type_name("FILE");
+  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,173 @@
+// See bench_token.h.
+#include "engine/bench_token.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "engine/engine.h"
+#include "engine/footprint.h"
+#include "residency/joint_probe.h"
+
+namespace sluice {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPromptTokens = 8;
+
+// What one engine has done since it was opened.
+struct Counts {
+  double seconds = 0, exposed = 0;
+  std::uint64_t trunk = 0, experts = 0, embedding = 0, requests = 0, hits = 0;
+};
+
+Counts counts(const Engine& engine) {
+  const EngineStats stats = engine.stats();
+  return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(),
+          stats.trunk.exposed_seconds + stats.experts.exposed_seconds,
+          stats.trunk.bytes_read,
+          stats.experts.bytes_read,
+          stats.embedding_bytes_read,
+          stats.experts.requests,
+          stats.experts.hits};
+}
+
+// Seconds of a token at the mean of two readings of a yardstick; 0 if nothing moves.
+double floor_seconds(double bytes, double rate_before, double rate_after) {
+  const double rate = (rate_before + rate_after) / 2;
+  return bytes > 0 && rate > 0 ? bytes / rate : 0;
+}
+
+// A conversation that goes on greedily.
+class Decoder {
+ public:
+  explicit Decoder(Engine& engine) : engine_(engine), state_(engine.new_state()) {}
+
+  Result<> prefill() {
+    for (int id = 1; id <= kPromptTokens; ++id)  // one by one: any chunk may be the plan's
+      TRY(engine_.step(*state_, std::array{id % engine_.config().vocab_size()}, id == kPromptTokens));
+    return {};
+  }
+  Result<> step() {
+    const std::span<const float> logits = engine_.choosable_logits();
+    const auto best = static_cast<int>(std::ranges::max_element(logits) - logits.begin());
+    return engine_.step(*state_, std::array{best}, true);
+  }
+
+ private:
+  Engine& engine_;
+  std::unique_ptr<SequenceState> state_;
+};
+
+class BudgetBench {
+ public:
+  BudgetBench(Engine& engine, JointProbe& probe, const TokenBenchOptions& options)
+      : engine_(engine), probe_(probe), options_(options), decoder_(engine) {}
+
+  Result<TokenBenchEntry> run() {
+    TRY(decoder_.prefill());
+    TRY_TAKE(JointRates before, probe_.measure());
+    const int rounds = std::clamp(options_.rounds, 1, options_.tokens);
+    for (int round = 0; round < rounds; ++round) {
+      const int tokens = options_.tokens * (round + 1) / rounds - options_.tokens * round / rounds;
+      TRY_TAKE(const Counts spent, decode(tokens));
+      TRY_TAKE(const JointRates after, probe_.measure());
+      add(spent, tokens, before, after);
+      before = after;
+    }
+    finish();
+    return entry_;
+  }
+
+ private:
+  Result<Counts> decode(int tokens) {
+    TRY(decoder_.step());
+    const Counts begin = counts(engine_);
+    for (int token = 0; token < tokens; ++token) {
+      if (options_.cancel != nullptr && options_.cancel->requested()) return fail(ErrorKind::cancelled, "interrupted");
+      TRY(decoder_.step());
+    }
+    const Counts end = counts(engine_);
+    return Counts{end.seconds - begin.seconds, end.exposed - begin.exposed,     end.trunk - begin.trunk,
+                  end.experts - begin.experts, end.embedding - begin.embedding, end.requests - begin.requests,
+                  end.hits - begin.hits};
+  }
+
+  // Sums over all tokens; `finish` divides.
+  void add(const Counts& spent, int tokens, const JointRates& before, const JointRates& after) {
+    const double touched = static_cast<double>(engine_.plan().touched_bytes_per_token) * tokens;
+    const auto read = static_cast<double>(spent.trunk + spent.experts + spent.embedding);
+    entry_.s_per_token += spent.seconds;
+    entry_.exposed_io_s += spent.exposed;
+    entry_.disk_floor_s += floor_seconds(read, before.disk_beside, after.disk_beside);
+    entry_.disk_alone_floor_s += floor_seconds(read, before.disk_alone, after.disk_alone);
+    // Memory has a load beside it only where something is read.
+    const double memory_alone = floor_seconds(touched, before.memory_alone, after.memory_alone);
+    entry_.memory_floor_s +=
+        read > 0 ? floor_seconds(touched, before.memory_beside, after.memory_beside) : memory_alone;
+    entry_.memory_alone_floor_s += memory_alone;
+    entry_.bytes_read_per_token += read;
+    entry_.trunk_bytes_per_token += static_cast<double>(spent.trunk);
+    entry_.expert_bytes_per_token += static_cast<double>(spent.experts);
+    entry_.touched_bytes_per_token += touched;
+    entry_.rounds_s.push_back(spent.seconds / tokens);
+    hits_ += spent.hits;
+    requests_ += spent.requests;
+  }
+
+  void finish() {
+    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s,
+                        &entry_.memory_floor_s, &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token,
+                        &entry_.trunk_bytes_per_token, &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
+      *sum /= options_.tokens;
+    entry_.ratio = entry_.s_per_token / std::max({entry_.disk_floor_s, entry_.memory_floor_s, 1e-12});
+    entry_.expert_hit_rate = requests_ > 0 ? static_cast<double>(hits_) / static_cast<double>(requests_) : 0;
+    entry_.memory_bytes = engine_.plan().budget_bytes;
+    entry_.planned_bytes = engine_.plan().planned_bytes;
+  }
+
+  Engine& engine_;
+  JointProbe& probe_;
+  const TokenBenchOptions& options_;
+  Decoder decoder_;
+  TokenBenchEntry entry_;
+  std::uint64_t hits_ = 0, requests_ = 0;
+};
+
+Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint64_t budget, TokenBench& bench) {
+  EngineOptions engine_options = options.engine;
+  engine_options.memory_bytes = budget;
+  engine_options.context_need = kPromptTokens + options.tokens + options.rounds;
+  TRY_TAKE(KnownModel model, know_model(options.directory));
+  TRY_TAKE(Survey found, survey(std::move(model), engine_options));
+  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
+  JointProbeShape shape{.threads = found.options.threads, .depth = kReaders};
+  if (found.needs.expert_slot_bytes > 0)
+    shape.read_bytes = std::clamp(found.needs.expert_slot_bytes, kDiskPage, shape.read_bytes);
+  TRY_TAKE(const std::unique_ptr<Files> files, open_files(found.files, found.options.io));
+  TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  JointProbe probe(*files, shape);
+  bench.threads = engine->options().threads;
+  bench.isa = engine->isa();
+  bench.io_mode = engine->io_mode();
+  return BudgetBench(*engine, probe, options).run();
+}
+
+}  // namespace
+
+Result<TokenBench> bench_token(const TokenBenchOptions& options, FunctionRef<void(const TokenBenchEntry&)> measured) {
+  TokenBench bench;
+  bench.tokens = options.tokens;
+  std::vector<std::uint64_t> budgets = options.budgets;
+  if (budgets.empty()) budgets.push_back(options.engine.memory_bytes);
+  for (const std::uint64_t budget : budgets) {
+    TRY_TAKE(TokenBenchEntry entry, bench_budget(options, budget, bench));
+    measured(entry);
+    bench.entries.push_back(std::move(entry));
+  }
+  return bench;
+}
+
+}  // namespace sluice
