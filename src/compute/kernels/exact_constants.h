@@ -1,4 +1,5 @@
-// The constants of exp, tanh and softplus, shared by the scalar definition (exact_functions.cpp) and by the 16-lane kernels.
+// The constants of exp, tanh and softplus, shared by the scalar definition (exact_functions.cpp) and by the 16-lane
+// kernels.
 //
 // Plain numbers and nothing else: kernel units may include only headers that leave no symbol behind. Polynomials are
 // near-minimax (interpolation at Chebyshev nodes, coefficients rounded to fp32): exp to 0.02, tanh to 0.07 units of
