@@ -1,0 +1,94 @@
+# The mistakes that run.sh plants: `mutant NAME FILE PERL-SUBSTITUTION [FILE PERL-SUBSTITUTION ...]`. Each is one that engines of
+# these families have made or that a section of the specifications warns of.
+
+k3=src/models/kimi_k3
+mla=src/models/common/mla.cpp
+kernels=src/compute/kernels
+
+# KDA, spec section 3.3
+mutant "A_log indexed per channel, not per head" src/compute/cpu_ops.cpp 's/a_log\[static_cast<std::size_t>\(head\)\]/a_log[static_cast<std::size_t>(head + 1)]/'
+mutant "decay with the softplus sign of older models" $kernels/elementwise.inl 's/const f32x16 rate = exp\(set1\(a_log\)\);/const f32x16 rate = negate(exp(set1(a_log)));/'
+mutant "query not scaled" $k3/kda.cpp 's/kL2Epsilon, query_scale\)/kL2Epsilon, 1.0f)/'
+mutant "L2 norm over the mean, not the sum" $kernels/elementwise.inl 's/inverse_root\(dot\(x, x, count\) \+ eps\)/inverse_root(dot(x, x, count) \/ static_cast<float>(count) + eps)/'
+mutant "output read from the old state" $kernels/recurrence.inl 's/const f32x16 value = fma\(key, correction\[c\], mul\(decay, get\(at, c\)\)\);/const f32x16 old = mul(decay, get(at, c)); const f32x16 value = fma(key, correction[c], old);/; s/fma\(query, value, sum\[c\]\)/fma(query, old, sum[c])/'
+mutant "no decay before the delta" $kernels/recurrence.inl 's/fma\(key, mul\(decay, get\(state/fma(key, mul(set1(1.f), get(state/; s/const f32x16 decay = set1\(alpha\[i\]\), key = set1\(k\[i\]\);/const f32x16 key = set1(k[i]);/'
+mutant "gate before the norm" $k3/kda.cpp 's/(  pass\.ops\.rms_norm\(out, gain.*?\n)(  pass\.ops\.gate_sigmoid.*?\n)/$2$1/s'
+mutant "convolution taps reversed" $kernels/recurrence.inl 's/part\.kernel \+ tap;/part.kernel + part.kernel - 1 - tap;/'
+mutant "convolution without SiLU" $kernels/recurrence.inl 's/mul\(sum, sigmoid\(sum\)\), count/sum, count/'
+mutant "history not carried" $kernels/recurrence.inl 's/input\(part\.rows \+ i\), count/zero(), count/'
+
+# MLA, 3.4
+mutant "scale without the rope part" $k3/mla.cpp 's/config\.qk_head_dim\(\)\)\)/config.qk_nope_head_dim))/'
+mutant "rope part dropped" $mla 's/std::ranges::copy\(q_head\.columns\(nope, rope\)\[row\], (.*?)\.begin\(\)\);/std::ranges::fill($1, 0.0f);/s'
+mutant "norm over latent and rope part" $mla 's/ops\.rms_norm\(c, /ops.rms_norm(latent.columns(shape_.rope, shape_.latent), /; s/, shape_\.norm_eps, c\);/, shape_.norm_eps, latent.columns(shape_.rope, shape_.latent));/; s/const Rows c = latent.*?\n//'
+mutant "kv_b as all keys, then all values" $mla 's/kv_b\.row_slice\(head \* \(nope \+ value\), nope\)/kv_b.row_slice(head * nope, nope)/'
+mutant "no output gate" $k3/mla.cpp 's/  pass\.ops\.gate_sigmoid\(gate, out\);\n//'
+mutant "latent norms with the other epsilon" $k3/mla.cpp 's/config\.mla_norm_eps/(1.1e-5f - config.mla_norm_eps)/g'
+
+# Residual stream, 3.1 and 3.2
+mutant "final aggregator omitted" $k3/forward.cpp 's/pass\.residual\.read\(pass\.ops, w\[head_norm::res_norm\], w\[head_norm::res_proj\], w\[head_norm::norm\], pass\.x\);/std::vector<float> gain(pass.x.stride); format(w[head_norm::norm].format).decode_row(w[head_norm::norm], 0, std::span(gain).first(pass.x.width)); pass.ops.rms_norm(pass.residual.prefix(), std::span(gain).first(pass.x.width), config_.rms_norm_eps, pass.x);/; s/#include "base\/check.h"/#include "base\/check.h"\n#include "formats\/format.h"\n#pragma GCC diagnostic ignored "-Wsign-conversion"/'
+mutant "boundary one layer late" $k3/config.h 's/layer % attn_res_block_size == 0/(layer == 0 || layer % attn_res_block_size == 1 % attn_res_block_size)/'
+mutant "boundary mix without the old prefix" $k3/kda.cpp 's/(    pass\.residual\.read\(.*?\n)(    if \(close_block\) pass\.residual\.close_block\(\);\n)/    if (close_block \&\& layer > 0) std::ranges::fill(pass.residual.prefix()[0], 0.0f);\n$1$2/s; s/#include <cmath>/#include <algorithm>\n#include <cmath>/'
+mutant "uniform mix" $kernels/elementwise.inl 's/p\[j\] = dot\(sources\[j\], f, count\) \*.*?;/p[j] = 0.f * square;/s'
+
+# MLP, 3.5 and 3.7
+mutant "gate cap omitted" $kernels/elementwise.inl 's/mul\(limit, tanh\(div\(g, limit\)\)\)/g/'
+mutant "up cap omitted" $kernels/elementwise.inl 's/mul\(linear_limit, tanh\(div\(u, linear_limit\)\)\)/u/; s/, linear_limit = set1\(b2\)//; s/float b1, float b2, float\* y\) \{/float b1, float, float* y) {/; '
+mutant "w1 and w3 swapped" $k3/mlp.cpp 's/\.gate = expert::w1/.gate = expert::w3/; s/\.up = expert::w3/.up = expert::w1/'
+mutant "bias in the weights" src/moe/router.cpp 's/s\[static_cast<std::size_t>\(expert\)\] \/ divisor/choice[static_cast<std::size_t>(expert)] \/ divisor/'
+mutant "bias ignored" src/moe/router.cpp 's/return score \+ b;/return score + 0.0f * b;/'
+mutant "weights not renormalised" src/moe/router.cpp 's/rule\.renormalize \? sum \+ rule\.sum_epsilon : 1\.0f/rule.renormalize ? 1.0f + 0 * sum : 1.0f/'
+mutant "router on half the picks" $k3/mlp.cpp 's/\.top_k = config_\.num_experts_per_token,/.top_k = config_.num_experts_per_token - 1,/'
+mutant "no norm on the aggregate" $k3/mlp.cpp 's/  pass\.ops\.rms_norm\(sum, .*?;.*?\n//s'
+mutant "no shared experts" $k3/mlp.cpp 's/  pass\.ops\.add\(shared_out_.*?\n//'
+
+# Storage, 2.2 to 2.4
+mutant "nibbles swapped" $kernels/formats_portable.inl 's/(out\[2 \* i)(\] = kMxfp4Tables.*?)(out\[2 \* i) \+ 1\]/$1 + 1$2$3]/s' \
+  $kernels/formats_avx2.h 's/even = (widen\(_mm_and_si128\(bytes, nibble\))(.*?)odd = /odd = $1$2even = /s; s/even = (widen_both\(_mm256_and_si256\(bytes, nibble\))(.*?)odd = /odd = $1$2even = /s' \
+  $kernels/formats_avx512.h 's/even = (_mm512_permutexvar_ps\(shift.*?)odd = /odd = $1even = /s'
+mutant "one-based layer list read as zero-based" $k3/config.cpp 's/static_cast<std::size_t>\(layer - 1\)/static_cast<std::size_t>(layer % layers)/'
+mutant "expert of a neighbouring number" $k3/census.cpp 's/fmt::format\("language_model\.model\.layers\.\{\}\.block_sparse_moe\.experts\.\{\}\.", layer, number\)/fmt::format("language_model.model.layers.{}.block_sparse_moe.experts.{}.", layer, number ^ 1)/'
+
+# GLM, spec of GLM-5.2: sections 3.3 to 3.6
+glm=src/models/glm_dsa
+mutant "glm: main rotation by halves" $glm/attention.cpp 's/RopeLayout::interleaved/RopeLayout::half_split/'
+mutant "glm: shared key not rotated" $glm/attention.cpp 's/      rotate\(heads_\.key_rope\(\).*?\n//'
+mutant "glm: theta of other models" $glm/rope.cpp 's/static_cast<double>\(config\.rope_theta\)/10000.5/'
+mutant "glm: indexer rotation by halves" $glm/indexer.cpp 's/RopeLayout::interleaved/RopeLayout::half_split/'
+mutant "glm: indexer rotates its last numbers" $glm/indexer.cpp 's/\{heads, dim, 0,/{heads, dim, dim - 2 * pass.cos.width,/'
+mutant "glm: index scores without relu" $kernels/attention.inl 's/score > 0 \? score : 0/score/'
+mutant "glm: index keys without their bias" $kernels/elementwise.inl 's/fma\(mul\(value, set1\(r\)\), weight, b\)/fma(mul(value, set1(r)), weight, mul(b, zero()))/'
+mutant "glm: index keys by RMS, not by deviation" $kernels/elementwise.inl 's/mean = total\(x, count\) \/ n/mean = 0.f * total(x, count)/'
+mutant "glm: index weights scaled by heads alone" $glm/indexer.cpp 's/config_\.index_n_heads \* dim\)/config_.index_n_heads)/'
+mutant "glm: index keys forgotten while everything fits" $glm/indexer.cpp 's/(  append_rows\(pass\.segments, log, key\);)/  if (pass.segments[0].state->length() + pass.segments[0].rows > config_.index_topk) $1/'
+mutant "glm: one position too many" $glm/indexer.cpp 's/, config_\.index_topk, ranks_/, config_.index_topk + 1, ranks_/'
+mutant "glm: ties to the higher position" src/models/common/indexer.cpp 's/for \(std::size_t position = 0; position < scores\.size\(\); \+\+position\)/for (std::size_t position = scores.size(); position-- > 0;)/; s/(\n  \}\n)(\}\n\n\}  \/\/ namespace sluice)/$1  std::ranges::sort(positions.end() - count, positions.end());\n$2/'
+mutant "glm: choice ignored where it is shared" $glm/attention.cpp 's/logs\.latent, pass\.choice\)/logs.latent, config_.owns_indexer(layer) || !pass.leaves_keys ? pass.choice : KeyChoice{})/'
+mutant "glm: latent norms with the main epsilon" $glm/attention.cpp 's/config\.latent_norm_eps/config.rms_norm_eps * 10/'
+mutant "glm: no scaling of the routed experts" $glm/mlp.cpp 's/\.factor = config_\.routed_scaling_factor/.factor = 1/'
+mutant "glm: no shared experts" $glm/mlp.cpp 's/  pass\.ops\.add\(shared_out_.*?\n//'
+mutant "glm: groups by their best expert" src/moe/router.cpp 's/return best \+ second;/return best + 0 * second;/'
+mutant "glm: YaRN without its scale" $glm/config.cpp 's/plain \* correction \* correction/plain + 0 * correction/'
+mutant "glm: YaRN ramp upside down" $glm/rope.cpp 's/\(\(1 - ramp\) \+ ramp \/ factor\)/(ramp + (1 - ramp) \/ factor)/'
+# Section 4
+mutant "glm: draft head fed with hidden before embedding" $glm/mtp.cpp 's/pairs\.columns\(0, width\)/pairs.columns(HERE)/; s/pairs\.columns\(width, width\)/pairs.columns(0, width)/; s/HERE/width, width/'
+mutant "glm: draft head fed before the final norm" $glm/forward.cpp 's/std::ranges::copy\(pass\.x\[row\], batch\.hidden/std::ranges::copy(pass.residual[row], batch.hidden/'
+mutant "glm: drafts fed back before the norm" $glm/mtp.cpp 's/std::ranges::copy\(pass\.x\[0\], cursor/std::ranges::copy(pass.residual[0], cursor/'
+mutant "glm: drafts at the position before" $glm/mtp.cpp 's/begin_ahead\(segment, cursor\.position \+ 1/begin_ahead(segment, cursor.position/'
+
+# OLMoE, spec of OLMoE: section 3, and the fused experts of section 2
+olmoe=src/models/olmoe
+mutant "olmoe: q norm per head" $olmoe/forward.cpp 's/norm\(b_\.q, w\[layer_step::q_norm\], b_\.q\)/ops.rms_norm(b_.q, decode_vector(w[layer_step::q_norm], b_.gain).first(static_cast<std::size_t>(head_dim)), config_.rms_norm_eps, b_.q)/'
+mutant "olmoe: k not normed" $olmoe/forward.cpp 's/  norm\(k, w\[layer_step::k_norm\], k\);\n//'
+mutant "olmoe: interleaved rotation" $olmoe/forward.cpp 's/RopeLayout::half_split/RopeLayout::interleaved/'
+mutant "olmoe: rotated by the place in the chunk" $olmoe/forward.cpp 's/angles_\.fill\(segment\.state->length\(\),/angles_.fill(0,/'
+mutant "olmoe: base of other models" $olmoe/config.cpp 's/config\.rope_theta = static_cast<double>\(theta\)/config.rope_theta = 10000 + 0 * static_cast<double>(theta)/; s/config\.rope_theta = static_cast<double>\(root\.number\("rope_theta", kTheta\)\)/config.rope_theta = 500 + 0 * static_cast<double>(root.number("rope_theta", kTheta))/'
+mutant "olmoe: scale by the whole width" $olmoe/forward.cpp 's/std::sqrt\(static_cast<float>\(head_dim\)\)/std::sqrt(static_cast<float>(config_.hidden_size))/'
+mutant "olmoe: clip before the norms" $olmoe/forward.cpp 's/(  norm\(b_\.q, [^\n]*\n  norm\(k, [^\n]*\n)(  if \(config_\.clip_qkv\)[^;]*;\n)/$2$1/'
+mutant "olmoe: v not clipped" $olmoe/forward.cpp 's/\{b_\.q, k, v\}\) ops\.clamp/{b_.q, k}) ops.clamp/'
+mutant "olmoe: router renormalised the other way" $olmoe/forward.cpp 's/\.renormalize = config_\.norm_topk_prob/.renormalize = !config_.norm_topk_prob/'
+mutant "olmoe: sigmoid router" $olmoe/forward.cpp 's/parts_\.ops->softmax\(b_\.p\)/parts_.ops->sigmoid(b_.p, b_.p)/'
+mutant "olmoe: experts see the residual" $olmoe/forward.cpp 's/runner_->start\(layer, b_\.x,/runner_->start(layer, b_.h,/'
+mutant "gate and up exchanged" src/models/common/blocks.cpp 's/\.gate = gated_expert::gate/.gate = gated_expert::up/; s/\.up = gated_expert::up/.up = gated_expert::gate/'
+mutant "olmoe: query heads dealt out over key heads" src/compute/cpu_ops.cpp 's/std::int64_t\{group\} \* shape\.sharing \+ within/std::int64_t{within} * shape.groups + group/'
+mutant "fused experts: up before gate" src/models/common/blocks.cpp 's/number \* 2 \* inner, inner/(number * 2 + 1) * inner, inner/; s/(fused, all, )\(number \* 2 \+ 1\) \* inner, inner, experts\}\};\n  spec\.tensors\[gated_expert::down\]/$1number * 2 * inner, inner, experts}};\n  spec.tensors[gated_expert::down]/'
