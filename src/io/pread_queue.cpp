@@ -159,9 +159,7 @@ class PreadQueue final : public ReadQueue {
   void withdraw(std::uint64_t tag, const Landings& landings) override {
     std::unique_lock lock(mutex_);
     for (std::deque<std::shared_ptr<Request>>* queue : {&demand_, &next_}) {
-      const auto found = std::ranges::find_if(*queue, [&](const std::shared_ptr<Request>& request) {
-        return request->tag == tag && request->landings == &landings;
-      });
+      const auto found = find(*queue, tag, landings);
       if (found == queue->end()) continue;
       const std::shared_ptr<Request> request = *found;
       queue->erase(found);
@@ -171,6 +169,14 @@ class PreadQueue final : public ReadQueue {
       if (request->in_flight == 0) report(lock, *request);
       return;
     }
+  }
+
+  void hurry(std::uint64_t tag, const Landings& landings) override {
+    const std::scoped_lock lock(mutex_);
+    const auto found = find(next_, tag, landings);
+    if (found == next_.end()) return;
+    demand_.push_back(std::move(*found));
+    next_.erase(found);
   }
 
   ReadStats stats() const override {
@@ -183,6 +189,13 @@ class PreadQueue final : public ReadQueue {
   const Files& files() const override { return files_; }
 
  private:
+  static std::deque<std::shared_ptr<Request>>::iterator find(std::deque<std::shared_ptr<Request>>& queue,
+                                                             std::uint64_t tag, const Landings& landings) {
+    return std::ranges::find_if(queue, [&](const std::shared_ptr<Request>& request) {
+      return request->tag == tag && request->landings == &landings;
+    });
+  }
+
   void start(int readers) {
     const std::scoped_lock lock(mutex_);  // a reader looks at threads_: it waits until they are all there
     ::sigset_t all, before;

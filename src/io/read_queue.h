@@ -54,6 +54,8 @@ class ReadQueue {
   // Takes back what has not begun: the request lands soon, as `cancelled` unless it was complete. No effect on a
   // request that has landed.
   virtual void withdraw(std::uint64_t tag, const Landings& landings) = 0;
+  // Somebody waits for it now: what is left of the request goes with the demanded ones, behind those that are there.
+  virtual void hurry(std::uint64_t tag, const Landings& landings) = 0;
   virtual ReadStats stats() const = 0;
   virtual const Files& files() const = 0;  // that it reads from
 };

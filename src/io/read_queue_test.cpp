@@ -143,6 +143,27 @@ TEST(ReadQueue, DemandOvertakesReadAhead) {
   EXPECT_LE(place, 2);  // behind what was being read already
 }
 
+TEST(ReadQueue, AHurriedReadOvertakesReadAhead) {
+  test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(4)});
+  files.add(test::random_bytes(4 << 20, 1));
+  const auto queue = make_pread_queue(files, 1);
+  const PageArena slots(10 * kDiskPage);
+  Landings landings, others;
+  const Extent extent{0, 0, kDiskPage, 0};
+  for (std::uint64_t tag = 0; tag < 10; ++tag)
+    queue->submit(tag, {&extent, 1}, slots.slice(tag * kDiskPage, kDiskPage), Urgency::next, landings);
+  queue->hurry(9, others);    // nobody's
+  queue->hurry(9, landings);  // the last
+  queue->hurry(9, landings);  // once is enough
+  int place = -1;
+  for (int count = 0; count < 10; ++count)
+    if (landings.wait().tag == 9) place = count;
+  EXPECT_LE(place, 2);        // behind what was being read already
+  queue->hurry(9, landings);  // it has landed
+  Landed none;
+  EXPECT_FALSE(landings.poll(none));
+}
+
 TEST(ReadQueue, DestructionWaitsForEverythingQueued) {
   test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(2)});
   files.add(test::random_bytes(4 << 20, 1));

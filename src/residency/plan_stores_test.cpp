@@ -29,6 +29,7 @@ class WatchedQueue final : public ReadQueue {
     queue_.submit(tag, extents, slot, urgency, landings);
   }
   void withdraw(std::uint64_t tag, const Landings& landings) override { queue_.withdraw(tag, landings); }
+  void hurry(std::uint64_t tag, const Landings& landings) override { queue_.hurry(tag, landings); }
   ReadStats stats() const override { return queue_.stats(); }
   const Files& files() const override { return queue_.files(); }
   std::uint64_t touched_bytes() const { return pages_.size() * kDiskPage; }
