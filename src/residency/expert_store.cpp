@@ -3,10 +3,14 @@
 // Which experts stay depends on requests alone, never on the order in which reads land: slots are given to misses in
 // rising expert, before anything is read, and when a request is larger than the store its experts are handed out in
 // that order too.
+//
+// A hinted fetch is a fetch that waits to be handed out. Of those that are under way, only the first that still lacks
+// slots may take any: so the one in use always gets on, and later ones only use what it leaves.
 #include "residency/expert_store.h"
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -24,11 +28,17 @@ class SlotStore;
 
 class SlotFetch final : public Fetch {
  public:
-  SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses);
+  // Starts as many reads as there are slots for.
+  SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses, Urgency urgency);
   ~SlotFetch() override;
   SlotFetch(const SlotFetch&) = delete;
   SlotFetch& operator=(const SlotFetch&) = delete;
   Result<std::optional<ReadyExpert>> next() override;
+
+  // False while reads wait for slots.
+  bool start_reads();
+  void hand_out();  // from now on somebody waits for it
+  void arrive(int slot, Result<Lease> arrival);
 
  private:
   struct Flight {  // a miss with a slot
@@ -36,14 +46,16 @@ class SlotFetch final : public Fetch {
     std::optional<Result<Lease>> arrival;
   };
 
-  void start_reads();
-  void collect();  // waits for a landing if none is there
-  void arrive(Landed landed);
+  bool waits() const {
+    return std::ranges::any_of(flights_, [](const Flight& flight) { return !flight.arrival; });
+  }
   // The flight that may be handed out now, or flights_.size().
   std::size_t arrived() const;
 
   SlotStore& store_;
   int layer_;
+  Urgency urgency_;
+  bool handed_out_ = false;
   bool in_order_;                       // more experts than slots
   std::vector<ReadyExpert> residents_;  // leased from the start, so that no miss takes their slots
   std::size_t residents_out_ = 0;
@@ -66,7 +78,23 @@ class SlotStore final : public ExpertStore {
 
   std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
     SLUICE_CHECK(!fetching_);
-    return std::make_unique<SlotFetch>(*this, layer, uses);
+    fetching_ = true;
+    std::unique_ptr<SlotFetch> made;
+    if (!hints_.empty() && hints_.front().is(layer, uses)) {
+      made = std::move(hints_.front().fetch);
+      hints_.pop_front();
+    } else {
+      hints_.clear();
+    }
+    if (!made) made = std::make_unique<SlotFetch>(*this, layer, uses, Urgency::demand);
+    made->hand_out();
+    return made;
+  }
+  void hint(int layer, std::span<const ExpertUse> uses) override {
+    SLUICE_CHECK(!fetching_);
+    if (!hints_.empty() && hints_.back().layer >= layer) hints_.clear();  // of a pass that was given up
+    hints_.push_back({layer, {uses.begin(), uses.end()}, nullptr});
+    begin_hints();
   }
   ExpertStats stats() const override { return stats_; }
 
@@ -74,8 +102,28 @@ class SlotStore final : public ExpertStore {
   friend class SlotFetch;
   struct Holding {
     ExpertKey key{-1, -1};
-    BlockLayout layout;  // lives as long as its leases
+    BlockLayout layout;               // lives as long as its leases
+    SlotFetch* awaited_by = nullptr;  // while in flight
   };
+  struct Hint {
+    int layer = 0;
+    std::vector<ExpertUse> uses;
+    std::unique_ptr<SlotFetch> fetch;  // null: not begun, those before it lack slots
+
+    bool is(int other_layer, std::span<const ExpertUse> others) const {
+      return layer == other_layer &&
+             std::ranges::equal(uses, others, [](const ExpertUse& left, const ExpertUse& right) {
+               return left.expert == right.expert && left.rows == right.rows;
+             });
+    }
+  };
+
+  void begin_hints() {
+    for (Hint& hint : hints_) {
+      if (!hint.fetch) hint.fetch = std::make_unique<SlotFetch>(*this, hint.layer, hint.uses, Urgency::next);
+      if (!hint.fetch->start_reads()) return;
+    }
+  }
 
   int& slot_of(ExpertKey key) { return slot_of_[index_of(key, table_.experts())]; }
   Holding& holding(int slot) { return holdings_[static_cast<std::size_t>(slot)]; }
@@ -94,15 +142,14 @@ class SlotStore final : public ExpertStore {
   }
   void forget(int slot) { slot_of(std::exchange(holding(slot).key, {-1, -1})) = -1; }
 
-  void read(int slot, ExpertKey key) {
+  void read(int slot, ExpertKey key, Urgency urgency, SlotFetch& fetch) {
     Holding& mine = holding(slot);
-    mine = {key, table_.layout(key.layer, key.expert)};
+    mine = {key, table_.layout(key.layer, key.expert), &fetch};
     slot_of(key) = slot;
     slots_.fill(slot);
     if (policy_) policy_->filled(slot, key);
     for (const Extent& extent : mine.layout.extents) stats_.bytes_read += extent.bytes;
-    queue_.submit(static_cast<std::uint64_t>(slot), mine.layout.extents, slots_.bytes(slot), Urgency::demand,
-                  landings_);
+    queue_.submit(static_cast<std::uint64_t>(slot), mine.layout.extents, slots_.bytes(slot), urgency, landings_);
   }
 
   // What became of the read into a slot: a lease, or the slot is empty again.
@@ -122,6 +169,24 @@ class SlotStore final : public ExpertStore {
     return tl::unexpected<Error>(std::move(error));
   }
 
+  // Waits for a landing and takes it to whoever awaits it.
+  void take_landing() { arrive(landings_.wait()); }
+  void arrive(Landed landed) {
+    const int slot = static_cast<int>(landed.tag);
+    SlotFetch* const fetch = std::exchange(holding(slot).awaited_by, nullptr);
+    SLUICE_CHECK(fetch != nullptr);
+    fetch->arrive(slot, admit(slot, std::move(landed.status)));
+  }
+  // Waits for a landing if none is there.
+  void collect() {
+    Landed landed;
+    if (landings_.poll(landed)) return arrive(std::move(landed));
+    const Clock::time_point begin = Clock::now();
+    landed = landings_.wait();
+    stats_.exposed_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    arrive(std::move(landed));
+  }
+
   const ExpertTable& table_;
   Slots slots_;
   std::vector<Holding> holdings_;           // by slot
@@ -132,11 +197,14 @@ class SlotStore final : public ExpertStore {
   Landings landings_;  // tag: slot
   ExpertStats stats_;
   bool fetching_ = false;
+  std::deque<Hint> hints_;  // in the order of their fetches; last, because they use the others
 };
 
-SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses)
-    : store_(store), layer_(layer), in_order_(uses.size() > static_cast<std::size_t>(store.slots_.count())) {
-  store_.fetching_ = true;
+SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses, Urgency urgency)
+    : store_(store),
+      layer_(layer),
+      urgency_(urgency),
+      in_order_(uses.size() > static_cast<std::size_t>(store.slots_.count())) {
   if (store_.policy_) store_.policy_->requested(layer, uses);
   for (const ExpertUse& use : uses) {
     const int slot = store_.slot_of({layer, use.expert});
@@ -145,30 +213,40 @@ SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> use
     else
       residents_.push_back({use.expert, store_.slots_.lease(slot, &store_.holding(slot).layout)});
   }
-  store_.stats_.requests += uses.size();
-  store_.stats_.hits += residents_.size();
   start_reads();
 }
 
 SlotFetch::~SlotFetch() {
-  std::size_t waiting = 0;
-  for (const Flight& flight : flights_) {
-    if (flight.arrival) continue;
-    ++waiting;
-    store_.queue_.withdraw(static_cast<std::uint64_t>(flight.slot), store_.landings_);
-  }
-  for (; waiting > 0; --waiting) arrive(store_.landings_.wait());
+  for (const Flight& flight : flights_)
+    if (!flight.arrival) store_.queue_.withdraw(static_cast<std::uint64_t>(flight.slot), store_.landings_);
+  while (waits()) store_.take_landing();
+  if (!handed_out_) return;
   store_.fetching_ = false;
+  flights_.clear();  // leases among them: hints may use their slots
+  residents_.clear();
+  store_.begin_hints();
 }
 
-void SlotFetch::start_reads() {
+bool SlotFetch::start_reads() {
   for (; misses_started_ < misses_.size(); ++misses_started_) {
     const int slot = store_.free_slot();
-    if (slot < 0) return;  // goes on when a lease has been given back
+    if (slot < 0) return false;  // goes on when a lease has been given back
     const int expert = misses_[misses_started_];
-    store_.read(slot, {layer_, expert});
+    store_.read(slot, {layer_, expert}, urgency_, *this);
     flights_.push_back({expert, slot, std::nullopt});
   }
+  return true;
+}
+
+void SlotFetch::hand_out() {
+  handed_out_ = true;
+  store_.stats_.requests += residents_.size() + misses_.size();
+  store_.stats_.hits += residents_.size();
+  if (urgency_ == Urgency::demand) return;
+  urgency_ = Urgency::demand;
+  store_.stats_.begun += misses_started_;
+  for (const Flight& flight : flights_)
+    if (!flight.arrival) store_.queue_.hurry(static_cast<std::uint64_t>(flight.slot), store_.landings_);
 }
 
 Result<std::optional<ReadyExpert>> SlotFetch::next() {
@@ -180,7 +258,7 @@ Result<std::optional<ReadyExpert>> SlotFetch::next() {
   }
   std::size_t index = arrived();
   while (index == flights_.size()) {
-    collect();
+    store_.collect();
     index = arrived();
   }
   const int expert = flights_[index].expert;
@@ -190,20 +268,10 @@ Result<std::optional<ReadyExpert>> SlotFetch::next() {
   return ReadyExpert{expert, *std::move(weights)};
 }
 
-void SlotFetch::collect() {
-  Landed landed;
-  if (store_.landings_.poll(landed)) return arrive(std::move(landed));
-  const Clock::time_point begin = Clock::now();
-  landed = store_.landings_.wait();
-  store_.stats_.exposed_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
-  arrive(std::move(landed));
-}
-
-void SlotFetch::arrive(Landed landed) {
-  const int slot = static_cast<int>(landed.tag);
+void SlotFetch::arrive(int slot, Result<Lease> arrival) {
   const auto flight = std::ranges::find_if(flights_, [&](const Flight& f) { return f.slot == slot && !f.arrival; });
   SLUICE_CHECK(flight != flights_.end());
-  flight->arrival = store_.admit(slot, std::move(landed.status));
+  flight->arrival = std::move(arrival);
 }
 
 std::size_t SlotFetch::arrived() const {

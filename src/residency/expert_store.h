@@ -36,6 +36,7 @@ class Fetch {
 struct ExpertStats {
   std::uint64_t requests = 0;  // experts asked for
   std::uint64_t hits = 0;      // found resident
+  std::uint64_t begun = 0;     // neither, but their reads had begun when they were asked for
   std::uint64_t bytes_read = 0;
   double exposed_seconds = 0;  // time the caller waited for reads
 };
@@ -45,6 +46,12 @@ class ExpertStore {
   virtual ~ExpertStore() = default;
   // Distinct experts of one layer, ascending. One fetch at a time.
   virtual std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) = 0;
+  // These experts are what the next fetch of this layer will ask for: reads of the missing ones begin now, as far as
+  // there are slots that nobody uses. Hints for layers that follow each other may be given at once; each is used up by
+  // its fetch, in order. A fetch of anything else forgets them all. Never waits for a read to come.
+  // A hint is the request itself, made early: what stays resident follows from requests and hints alone (unless some
+  // are given up half-way), and a hint that turns out wrong costs reads only. Requires: no fetch is under way.
+  virtual void hint(int layer, std::span<const ExpertUse> uses) = 0;
   virtual ExpertStats stats() const = 0;
 };
 
