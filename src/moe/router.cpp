@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/check.h"
+
 namespace sluice {
 
 namespace {
@@ -49,11 +51,25 @@ void keep_groups(std::span<float> choice, const RouterRule& rule) {
       std::ranges::fill(choice.subspan(group * width, width), -std::numeric_limits<float>::infinity());
 }
 
+// Appends the routes of one row to the chosen experts, ascending. s: the row's scores.
+void add_routes(std::span<const float> s, std::span<const int> experts, const RouterRule& rule, Routes& routes) {
+  float sum = 0;
+  for (int expert : experts) sum += s[static_cast<std::size_t>(expert)];
+  const float divisor = rule.renormalize ? sum + rule.sum_epsilon : 1.0f;
+  for (int expert : experts)
+    routes.all.push_back({expert, (s[static_cast<std::size_t>(expert)] / divisor) * rule.factor});
+}
+
+Routes empty_routes(int rows, int top_k) {
+  Routes routes{rows, top_k, {}};
+  routes.all.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(top_k));
+  return routes;
+}
+
 }  // namespace
 
 Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule) {
-  Routes routes{scores.rows, rule.top_k, {}};
-  routes.all.reserve(static_cast<std::size_t>(scores.rows) * static_cast<std::size_t>(rule.top_k));
+  Routes routes = empty_routes(scores.rows, rule.top_k);
   std::vector<float> choice(static_cast<std::size_t>(scores.width));
   std::vector<int> ids;
   for (int row = 0; row < scores.rows; ++row) {
@@ -64,11 +80,21 @@ Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule
       std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
     if (rule.groups > 1) keep_groups(choice, rule);
     pick(choice, rule.top_k, ids);
-    float sum = 0;
-    for (int expert : ids) sum += s[static_cast<std::size_t>(expert)];
-    const float divisor = rule.renormalize ? sum + rule.sum_epsilon : 1.0f;
-    for (int expert : ids)
-      routes.all.push_back({expert, (s[static_cast<std::size_t>(expert)] / divisor) * rule.factor});
+    add_routes(s, ids, rule, routes);
+  }
+  return routes;
+}
+
+Routes weigh_experts(Rows scores, std::span<const int> experts, const RouterRule& rule) {
+  const auto top_k = static_cast<std::size_t>(rule.top_k);
+  SLUICE_CHECK(experts.size() == static_cast<std::size_t>(scores.rows) * top_k);
+  Routes routes = empty_routes(scores.rows, rule.top_k);
+  std::vector<int> ids;
+  for (int row = 0; row < scores.rows; ++row) {
+    const auto given = experts.subspan(static_cast<std::size_t>(row) * top_k, top_k);
+    ids.assign(given.begin(), given.end());
+    std::ranges::sort(ids);
+    add_routes(scores[row], ids, rule, routes);
   }
   return routes;
 }

@@ -24,4 +24,8 @@ struct RouterRule {
 // w = (s / (Σ s + epsilon)) · factor, or s · factor without renormalisation; the sum in ascending expert id.
 Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule);
 
+// The same weights for experts that were given and not chosen: rule.top_k for each row, in any order. Experts of a row
+// may be equal; each counts.
+Routes weigh_experts(Rows scores, std::span<const int> experts, const RouterRule& rule);
+
 }  // namespace sluice

@@ -81,6 +81,29 @@ TEST(Router, GroupsAreKeptByTheSumOfTheirTwoBest) {
   }
 }
 
+// Given what choose_experts chose, in any order, weigh_experts says the same.
+TEST(Router, GivenExpertsWeighWhatChosenOnesDo) {
+  std::mt19937 random(6);
+  for (const bool renormalize : {true, false}) {
+    std::vector<float> scores(4 * 9);
+    for (float& score : scores) score = static_cast<float>(random() % 1000 + 1) / 700;
+    const Rows rows{scores.data(), 4, 9, 9};
+    const RouterRule rule{.top_k = 3, .renormalize = renormalize, .factor = 2.5f, .sum_epsilon = 1e-3f};
+    const Routes chosen = choose_experts(rows, {}, rule);
+    std::vector<int> experts;
+    for (const Route& route : chosen.all) experts.push_back(route.expert);
+    for (std::size_t row = 0; row < 4; ++row) std::swap(experts[3 * row], experts[3 * row + 2]);
+    const Routes given = weigh_experts(rows, experts, rule);
+    ASSERT_EQ(given.all.size(), chosen.all.size());
+    EXPECT_EQ(given.rows, 4);
+    EXPECT_EQ(given.top_k, 3);
+    for (std::size_t route = 0; route < given.all.size(); ++route) {
+      EXPECT_EQ(given.all[route].expert, chosen.all[route].expert);
+      EXPECT_EQ(given.all[route].weight, chosen.all[route].weight);
+    }
+  }
+}
+
 TEST(Routes, GroupsAreTheUnionInAscendingOrder) {
   Routes routes{3, 2, {{1, .1f}, {4, .2f}, {0, .3f}, {4, .4f}, {1, .5f}, {2, .6f}}};
   const std::vector<ExpertGroup> groups = group_by_expert(routes);
