@@ -24,10 +24,11 @@ using KeysChosen =
 
 // Where drafting stands: after extend at the last of its rows, then one position further with every step ahead.
 struct DraftCursor {
-  SequenceState* state = nullptr;  // the head's own
-  int position = 0;                // of the vector that the next step is fed with
-  std::vector<float> hidden;       // that vector
-  std::vector<int> keys;           // positions that steps ahead may see, rising
+  SequenceState* state = nullptr;   // the head's own
+  int position = 0;                 // of the vector that the next step is fed with
+  std::vector<float> hidden;        // that vector
+  std::vector<int> keys;            // positions that steps ahead may see, rising; of heads that choose
+  std::vector<float> drafted = {};  // history rows of the steps ahead so far, never committed; of heads that see them
 };
 
 struct DraftBatch {
@@ -48,7 +49,8 @@ class DraftHead {
   virtual std::unique_ptr<SequenceState> new_state() const = 0;
   // Leaves the rows pending; the caller commits. At most as many rows as the model was opened for.
   virtual Result<DraftCursor> extend(const DraftBatch& batch) = 0;
-  // `token` is what was drafted last. logits [1, vocab]: for the token after it. Advances the cursor.
+  // `token` is what was drafted last, and the rows of extend are committed. logits [1, vocab]: for the token after it.
+  // Advances the cursor.
   virtual Result<> ahead(DraftCursor& cursor, int token, Rows logits) = 0;
 };
 

@@ -42,9 +42,9 @@ struct ForwardBatch {
   std::span<const Segment> segments;  // cover the rows in order
   std::span<const int> logit_rows;    // ascending rows whose logits are wanted
   Rows logits;                        // [logit_rows.size(), vocab]
-  // Receives the last residual of every row after the final norm, what a draft head goes on from. Null data: not
-  // wanted. Only models that have a draft head know how.
-  Rows hidden = {};  // [tokens.size(), hidden]
+  // Receives what a draft head goes on from, of every row: the last residual after the final norm, or the residual
+  // streams before they are joined. Null data: not wanted. Only models that have a draft head know how.
+  Rows hidden = {};  // [tokens.size(), ModelConfig::draft_width()]
   // Called after each layer with the residual stream of all rows; may be empty. For goldens and debugging.
   std::function<void(int layer, Rows residual)> after_layer = {};
   // Called with each layer's choice of experts, [rows, top_k]; may be empty. For traces and goldens.
@@ -92,6 +92,7 @@ class ModelConfig {
 
   virtual int hidden_size() const = 0;
   virtual bool has_draft_head() const { return false; }
+  virtual int draft_width() const { return hidden_size(); }  // of the vectors that the draft head goes on from
 
   // Requires below: 1 <= scope.layers <= layers().
   virtual Census census(ModelScope scope) const = 0;

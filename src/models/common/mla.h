@@ -14,6 +14,7 @@
 
 #include "compute/ops.h"
 #include "compute/workspace.h"
+#include "models/common/key_choice.h"
 #include "models/model.h"
 
 namespace sluice {
@@ -29,22 +30,6 @@ struct MlaShape {
 
 struct MlaWeights {
   WeightView q_a_proj, q_a_norm, q_b_proj, kv_a_proj, kv_a_norm;
-};
-
-// The positions that each row of a pass may see; see LatentAttention. Empty: everything up to the row itself.
-struct KeyChoice {
-  std::vector<int> positions, begin;
-
-  void clear() {
-    positions.clear();
-    begin.clear();
-  }
-  bool everything() const { return begin.empty(); }
-  std::span<const int> of(int row) const {
-    const auto first = static_cast<std::size_t>(begin[static_cast<std::size_t>(row)]);
-    return std::span(positions).subspan(first,
-                                        static_cast<std::size_t>(begin[static_cast<std::size_t>(row) + 1]) - first);
-  }
 };
 
 class MlaHeads {

@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "models/common/yarn.h"
 
 namespace sluice::glm_dsa {
 
-// Stretches the wavelengths that a model has not seen whole in training (spec of OLMoE and relatives, section 6).
-struct Yarn {
-  float factor = 1, beta_fast = 0, beta_slow = 0, mscale = 0, mscale_all_dim = 0;
-  int original_max_position_embeddings = 0;
+struct Yarn : YarnScaling {
+  float mscale = 0, mscale_all_dim = 0;
 };
 
 struct GlmConfig {

@@ -1,25 +1,22 @@
 // See indexer.h.
 #include "models/glm_dsa/indexer.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "models/common/append_rows.h"
-#include "models/common/indexer.h"
 #include "models/common/vectors.h"
 
 namespace sluice::glm_dsa {
 
 namespace {
 
-// Scores are formed for a few rows at a time: a fetched key then serves them all, and the room stays bounded.
-constexpr int kRowsAtOnce = 8;
-constexpr int kScoresAtOnce = 1 << 20;
+KeyChooser::Shape shape_of(const GlmConfig& config) {
+  return {.heads = config.index_n_heads, .dim = config.index_head_dim, .top_k = config.index_topk};
+}
 
 }  // namespace
 
-Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows) : config_(config) {
+Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows) : config_(config), chooser_(shape_of(config)) {
   if (!config.has_indexer) return;
   query_ = work.rows(rows, config.index_n_heads * config.index_head_dim);
   key_ = work.rows(rows, config.index_head_dim);
@@ -29,15 +26,18 @@ Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows) : config_(c
 
 std::uint64_t Indexer::list_bytes(const GlmConfig& config, int rows) {
   if (!config.has_indexer) return 0;
-  const auto positions = static_cast<std::uint64_t>(config.max_position_embeddings);
-  const auto chosen = std::min(static_cast<std::uint64_t>(config.index_topk), positions);
-  const auto scores = std::min(std::max(std::uint64_t{kScoresAtOnce}, positions), kRowsAtOnce * positions);
-  return static_cast<std::uint64_t>(rows) * chosen * sizeof(int) + (scores + positions) * sizeof(float);
+  return KeyChooser::list_bytes(shape_of(config), rows, config.max_position_embeddings);
 }
 
 void Indexer::run(Pass& pass, int layer, int log, const Lease& w, Rows q_latent) {
   project(pass, log, w, q_latent);
-  choose(pass, layer, log);
+  std::function<void(int, std::span<const float>, std::span<const int>)> told;
+  if (pass.keys_chosen)
+    told = [&](int row, std::span<const float> scores, std::span<const int> keys) {
+      pass.keys_chosen(layer, row, scores, keys);
+    };
+  chooser_.choose(pass.ops, query_.slice(0, pass.rows()), weights_.slice(0, pass.rows()), pass.segments, log,
+                  pass.choice, told);
 }
 
 // qI = rope(wq_b cq); kI = rope(LayerNorm(wk x)) into the log; w = weights_proj x · (heads · dim)^-1/2, which holds the
@@ -56,49 +56,6 @@ void Indexer::project(Pass& pass, int log, const Lease& w, Rows q_latent) {
   for (int row = 0; row < rows; ++row)
     for (float& weight : weights[row]) weight = weight * scale;
   append_rows(pass.segments, log, key);
-}
-
-void Indexer::choose(Pass& pass, int layer, int log) {
-  pass.choice.clear();
-  const auto too_long = [&](const Segment& segment) {
-    return segment.state->length() + segment.rows > config_.index_topk;
-  };
-  if (std::ranges::none_of(pass.segments, too_long)) return;
-  pass.choice.begin.push_back(0);
-  for (const Segment& segment : pass.segments) {
-    const int longest = segment.state->length() + segment.rows;
-    const int at_once = std::clamp(kScoresAtOnce / longest, 1, kRowsAtOnce);
-    for (int first = 0; first < segment.rows; first += at_once)
-      choose_of(pass, layer, log, segment, first, std::min(at_once, segment.rows - first));
-  }
-}
-
-// Rows first .. first + count of the segment. Each is scored against everything up to the last of them; what lies
-// behind its own position is left out afterwards.
-void Indexer::choose_of(Pass& pass, int layer, int log, const Segment& segment, int first, int count) {
-  const int row = segment.first_row + first, position = segment.state->length() + first, seen = position + count;
-  const bool scored = seen > config_.index_topk;
-  Rows scores{nullptr, count, seen, seen};
-  if (scored) {
-    scores_.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(seen));
-    scores.data = scores_.data();
-    pass.ops.index_scores({query_.slice(row, count), weights_.slice(row, count), segment.state->log(log).pages(),
-                           config_.index_n_heads, config_.index_head_dim, scores});
-  }
-  for (int offset = 0; offset < count; ++offset) {
-    const int visible = position + offset + 1;
-    std::vector<int>& chosen = pass.choice.positions;
-    if (visible > config_.index_topk) {
-      choose_largest(scores[offset].first(static_cast<std::size_t>(visible)), config_.index_topk, ranks_, chosen);
-    } else {
-      chosen.resize(chosen.size() + static_cast<std::size_t>(visible));
-      std::iota(chosen.end() - visible, chosen.end(), 0);
-    }
-    pass.choice.begin.push_back(static_cast<int>(chosen.size()));
-    if (pass.keys_chosen && scored)
-      pass.keys_chosen(layer, row + offset, scores[offset].first(static_cast<std::size_t>(visible)),
-                       pass.choice.of(row + offset));
-  }
 }
 
 }  // namespace sluice::glm_dsa

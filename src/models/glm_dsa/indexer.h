@@ -21,12 +21,10 @@ class Indexer {
 
  private:
   void project(Pass& pass, int log, const Lease& w, Rows q_latent);
-  void choose(Pass& pass, int layer, int log);
-  void choose_of(Pass& pass, int layer, int log, const Segment& segment, int first, int count);
 
   const GlmConfig& config_;
   Rows query_, key_, weights_, vector_;
-  std::vector<float> scores_, ranks_;
+  KeyChooser chooser_;
 };
 
 }  // namespace sluice::glm_dsa

@@ -73,7 +73,7 @@ std::vector<TracedRow> TracedRun::feed(std::span<const int> tokens, int chunk) {
 
 std::vector<TracedRow> TracedRun::try_rows(std::span<const int> tokens, int keep) {
   std::vector<TracedRow> rows(tokens.size());
-  const Block logits(rows.size(), engine_->config().vocab_size()), hidden(rows.size(), engine_->config().hidden_size());
+  const Block logits(rows.size(), engine_->config().vocab_size()), hidden(rows.size(), engine_->config().draft_width());
   const std::vector<int> wanted = all_rows(rows.size());
   const Segment segment{state_.get(), 0, static_cast<int>(rows.size())};
   ForwardBatch batch{.tokens = tokens, .segments = {&segment, 1}, .logit_rows = wanted, .logits = logits.view};
@@ -91,7 +91,7 @@ std::vector<TracedRow> TracedRun::try_rows(std::span<const int> tokens, int keep
 }
 
 std::vector<TracedRow> TracedRun::extend(std::span<const TracedRow> from, std::span<const int> next, int chunk) {
-  const int width = engine_->config().hidden_size();
+  const int width = engine_->config().draft_width();
   std::vector<TracedRow> all(from.size());
   const std::size_t most = chunk > 0 ? static_cast<std::size_t>(chunk) : from.size();
   for (std::size_t first = 0; first < from.size(); first += most) {
