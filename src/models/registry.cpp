@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "models/deepseek_v4/family.h"
 #include "models/glm_dsa/family.h"
 #include "models/kimi_k3/family.h"
 #include "models/olmoe/family.h"
@@ -25,6 +26,7 @@ struct FamilyEntry {
 
 constexpr FamilyEntry kFamilies[] = {
     {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config, kimi_k3::kKeptMatrices},
+    {"deepseek-v4", deepseek_v4::accepts, deepseek_v4::open_config, deepseek_v4::kKeptMatrices},
     {"glm", glm_dsa::accepts, glm_dsa::open_config, glm_dsa::kKeptMatrices},
     {"olmoe", olmoe::accepts, olmoe::open_config, olmoe::kKeptMatrices},
 };

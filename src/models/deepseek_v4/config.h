@@ -10,14 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "models/common/yarn.h"
 
 namespace sluice::deepseek_v4 {
-
-// Stretches the wavelengths that a model has not seen whole in training; no factor on the scores (spec 3.4).
-struct Yarn {
-  float factor = 1, beta_fast = 0, beta_slow = 0;
-  int original_max_position_embeddings = 0;
-};
 
 // compress_ratio of a layer that chooses among overlapping windows with an indexer; all others take every window.
 inline constexpr int kIndexedRatio = 4;
@@ -33,7 +28,7 @@ struct V4Config {
   int num_attention_heads = 0, head_dim = 0, qk_rope_head_dim = 0, q_lora_rank = 0, o_groups = 0, o_lora_rank = 0,
       sliding_window = 0;
   float rope_theta = 0, compress_rope_theta = 0;              // of layers that do not compress, of those that do
-  Yarn yarn = {};                                             // of those that do
+  YarnScaling yarn = {};                                      // of those that do; no factor on the scores (spec 3.4)
   std::vector<int> compress_ratios;                           // by layer: 0, 4 or more; the MTP block is not in it
   int index_n_heads = 0, index_head_dim = 0, index_topk = 0;  // 0 without a layer of ratio 4
   // Feed-forward

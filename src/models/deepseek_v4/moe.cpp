@@ -1,0 +1,83 @@
+// See moe.h.
+#include "models/deepseek_v4/moe.h"
+
+#include <algorithm>
+
+#include "models/common/blocks.h"
+#include "models/common/vectors.h"
+#include "models/deepseek_v4/hash_routes.h"
+
+namespace sluice::deepseek_v4 {
+
+namespace {
+
+ExpertSpec expert_spec(const V4Config& config) {
+  ExpertSpec spec = swiglu_expert(config.hidden_size, config.moe_intermediate_size);
+  spec.activation = Activation::clamped_swiglu;
+  spec.limit = config.swiglu_limit;
+  return spec;
+}
+
+}  // namespace
+
+Moe::Moe(const V4Config& config, Workspace& work, int rows, const ModelParts& parts)
+    : config_(config),
+      id_tables_(parts.id_tables),
+      scores_(work.rows(rows, config.n_routed_experts)),
+      outputs_(work.rows(rows * config.num_experts_per_tok, config.hidden_size)),
+      gate_(work.rows(rows, config.moe_intermediate_size)),
+      up_(work.rows(rows, config.moe_intermediate_size)),
+      shared_out_(work.rows(rows, config.hidden_size)),
+      vector_(work.rows(1, std::max(config.n_routed_experts, config.hidden_size))) {
+  if (parts.experts == nullptr) {
+    RamTier::measure(expert_spec(config), work, rows);
+    return;
+  }
+  ram_.emplace(*parts.ops, *parts.experts, expert_spec(config), work, rows);
+  runner_.emplace(*parts.ops, std::vector<ExpertTier*>{&*ram_});
+}
+
+Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams) {
+  Routes routes;
+  {
+    TRY_TAKE(const Lease w, pass.trunk.acquire(steps.router));
+    streams.part(pass.ops, pass.streams, {w[router::hc_fn], w[router::hc_base], w[router::hc_scale]}, pass.x);
+    pass.ops.rms_norm(pass.x, decode_vector(w[router::norm], vector_), config_.rms_norm_eps, pass.x);
+    routes = route(pass, layer, w);
+  }
+  if (pass.observers.routed) pass.observers.routed(layer, routes);
+  runner_->start(layer, pass.x, routes, outputs_);
+  TRY(share(pass, steps));  // while routed experts are still on their way
+  TRY(runner_->finish(pass.output));
+  pass.ops.add(shared_out_.slice(0, pass.rows()), pass.output);
+  streams.join(pass.ops, pass.output, pass.streams);
+  return {};
+}
+
+// s = sqrt(softplus(gate x)); the table says who works, or the best of s + bias. Weights are of s alone.
+Routes Moe::route(Pass& pass, int layer, const Lease& w) {
+  const Rows scores = scores_.slice(0, pass.rows());
+  const Product in[] = {{w[router::gate], pass.x, scores}};
+  pass.ops.matmul(in);
+  pass.ops.sqrt_softplus(scores, scores);
+  const RouterRule rule{.top_k = config_.num_experts_per_tok,
+                        .renormalize = config_.norm_topk_prob,
+                        .factor = config_.routed_scaling_factor};
+  if (config_.hash_routed(layer))
+    return hash_routes(id_tables_[static_cast<std::size_t>(layer)], pass.tokens, scores, rule);
+  return choose_experts(scores, decode_vector(w[router::bias], vector_), rule);
+}
+
+// The shared expert: the same function, not scaled.
+Result<> Moe::share(Pass& pass, const LayerSteps& steps) {
+  const Rows gate = gate_.slice(0, pass.rows()), up = up_.slice(0, pass.rows());
+  TRY_TAKE(const Lease w, pass.trunk.acquire(steps.shared));
+  const Product in[] = {{w[shared::w1], pass.x, gate}, {w[shared::w3], pass.x, up}};
+  pass.ops.matmul(in);
+  pass.ops.clamped_swiglu(gate, up, config_.swiglu_limit, gate);
+  const Product out[] = {{w[shared::w2], gate, shared_out_.slice(0, pass.rows())}};
+  pass.ops.matmul(out);
+  return {};
+}
+
+}  // namespace sluice::deepseek_v4

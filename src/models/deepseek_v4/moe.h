@@ -1,0 +1,33 @@
+// The feed-forward half of a layer (spec 3.8): routed experts, chosen by scores or by a table of token ids, and one
+// shared expert, all with a clamped SwiGLU.
+#pragma once
+
+#include <optional>
+
+#include "models/deepseek_v4/hyper_connections.h"
+#include "moe/expert_runner.h"
+#include "moe/ram_tier.h"
+#include "moe/router.h"
+
+namespace sluice::deepseek_v4 {
+
+class Moe {
+ public:
+  // Null stores: over a counting workspace only the size is found.
+  Moe(const V4Config& config, Workspace& work, int rows, const ModelParts& parts);
+
+  // Reads pass.streams and joins the result to them.
+  Result<> run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams);
+
+ private:
+  Routes route(Pass& pass, int layer, const Lease& w);
+  Result<> share(Pass& pass, const LayerSteps& steps);
+
+  const V4Config& config_;
+  std::span<const IdTable> id_tables_;
+  Rows scores_, outputs_, gate_, up_, shared_out_, vector_;
+  std::optional<RamTier> ram_;
+  std::optional<ExpertRunner> runner_;
+};
+
+}  // namespace sluice::deepseek_v4
