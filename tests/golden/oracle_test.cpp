@@ -99,6 +99,7 @@ TEST_P(Oracle, StatesAfterTheLastPosition) {
       EXPECT_LT(distance(ours.subspan(matrices.size()), history), kRelative);
       continue;
     }
+    if (golden_.has("window." + name)) continue;  // deepseek_v4_oracle_test.cpp
     // The two parts of a row of the cache: latent and shared key, or keys and values.
     const bool latent = golden_.has("mla_c." + name);
     const std::string first = (latent ? "mla_c." : "key.") + name, second = (latent ? "mla_r." : "value.") + name;

@@ -29,6 +29,13 @@ void append(std::vector<std::uint32_t>& bits, std::span<const float> values) {
   for (float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
 }
 
+// The rows that `length` tokens have left in a log.
+void append_log(std::vector<std::uint32_t>& bits, RowLog& log, int length) {
+  const LogShape& shape = log.shape();
+  const int rows = shape.width > 0 ? length / shape.every : 0;
+  for (int row = shape.kept > 0 ? std::max(rows - shape.kept, 0) : 0; row < rows; ++row) append(bits, log.row(row));
+}
+
 class Contract : public testing::TestWithParam<const char*> {
  protected:
   Contract() : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string()) {
@@ -49,9 +56,7 @@ class Contract : public testing::TestWithParam<const char*> {
     for (std::size_t step = 0; step < kDecoded; ++step) append(made.bits, run.record().logits[prompt_.size() + step]);
     for (int log = 0; log < run.state().logs(); ++log) {
       append(made.bits, run.state().recurrent(log));
-      if (run.state().log(log).width() > 0)
-        for (int position = 0; position < run.state().length(); ++position)
-          append(made.bits, run.state().log(log).row(position));
+      append_log(made.bits, run.state().log(log), run.state().length());
     }
     return made;
   }

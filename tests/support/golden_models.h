@@ -9,8 +9,9 @@
 
 namespace sluice::test {
 
-inline constexpr const char* kGoldenModels[] = {"kimi_k3/a", "kimi_k3/b", "olmoe/a",   "olmoe/b",  "olmoe/c",
-                                                "glm_dsa/a", "glm_dsa/b", "glm_dsa/c", "glm_dsa/d"};
+inline constexpr const char* kGoldenModels[] = {"kimi_k3/a", "kimi_k3/b",     "olmoe/a",      "olmoe/b",
+                                                "olmoe/c",   "glm_dsa/a",     "glm_dsa/b",    "glm_dsa/c",
+                                                "glm_dsa/d", "deepseek_v4/a", "deepseek_v4/b"};
 
 // "olmoe_a", for names of tests.
 inline std::string golden_model_name(const testing::TestParamInfo<const char*>& instance) {

@@ -57,12 +57,16 @@ void write_hash_checkpoint(const std::filesystem::path& directory, const std::ve
                            const nlohmann::json& config) {
   std::filesystem::create_directories(directory);
   std::map<std::string, std::vector<float>> values;
+  std::map<std::string, std::vector<std::int64_t>> ids;
   std::vector<SafetensorsLayout> layouts;
   for (const std::vector<HashTensor>& shard : shards) {
     std::vector<StoredTensor> stored;
     for (const HashTensor& tensor : shard) {
-      stored.push_back({tensor.name, Dtype::f32, tensor.shape});
-      values.emplace(tensor.name, tensor.values());
+      stored.push_back({tensor.name, tensor.ids.empty() ? Dtype::f32 : Dtype::i64, tensor.shape});
+      if (tensor.ids.empty())
+        values.emplace(tensor.name, tensor.values());
+      else
+        ids.emplace(tensor.name, tensor.ids);
     }
     layouts.push_back(must(lay_out_safetensors(std::move(stored))));
   }
@@ -70,7 +74,10 @@ void write_hash_checkpoint(const std::filesystem::path& directory, const std::ve
   for (int shard = 0; shard < count; ++shard) {
     const SafetensorsLayout& layout = layouts[static_cast<std::size_t>(shard)];
     const auto fill = [&](std::size_t tensor, std::uint64_t offset, std::span<std::byte> piece) -> Result<> {
-      const auto bytes = std::as_bytes(std::span(values.at(layout.tensors[tensor].name)));
+      const std::string& name = layout.tensors[tensor].name;
+      const auto table = ids.find(name);
+      const auto bytes =
+          table != ids.end() ? std::as_bytes(std::span(table->second)) : std::as_bytes(std::span(values.at(name)));
       std::ranges::copy(bytes.subspan(offset, piece.size()), piece.begin());
       return {};
     };

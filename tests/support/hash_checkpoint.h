@@ -15,6 +15,7 @@ struct HashTensor {
   std::string name;
   std::vector<std::uint64_t> shape;
   double a = 0, b = 0;
+  std::vector<std::int64_t> ids = {};  // whole numbers by a rule of their own, in place of the weights
 
   std::vector<float> values() const;  // row-major
 };
@@ -22,7 +23,7 @@ struct HashTensor {
 // The counts and spot checks of a vector's file ("n_tensors", "n_parameters", "tensor_checks") hold for these tensors.
 void expect_tensors_of(const nlohmann::json& vector, const std::vector<std::vector<HashTensor>>& shards);
 
-// One file a shard, with index and config.json. Everything is stored as F32.
+// One file a shard, with index and config.json. Everything is stored as F32, ids as I64.
 void write_hash_checkpoint(const std::filesystem::path& directory, const std::vector<std::vector<HashTensor>>& shards,
                            const nlohmann::json& config);
 
