@@ -9,6 +9,8 @@ namespace sluice {
 class CancelFlag {
  public:
   void request() noexcept { requested_.store(true, std::memory_order_relaxed); }
+  // Ready for the next piece of work; a request that comes meanwhile may be lost.
+  void clear() noexcept { requested_.store(false, std::memory_order_relaxed); }
   bool requested() const noexcept { return requested_.load(std::memory_order_relaxed); }
 
  private:
