@@ -17,6 +17,7 @@ namespace sluice::cli {
 using Chosen = std::function<Result<>()>;
 
 void add_run(CLI::App& app, Chosen& chosen);
+void add_chat(CLI::App& app, Chosen& chosen);
 void add_serve(CLI::App& app, Chosen& chosen);
 void add_plan(CLI::App& app, Chosen& chosen);
 void add_inspect(CLI::App& app, Chosen& chosen);

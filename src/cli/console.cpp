@@ -25,7 +25,10 @@ void line_to_stderr(std::string_view line) {
 
 bool stderr_is_terminal() { return ::isatty(STDERR_FILENO) == 1; }
 
+CancelFlag termination;
+
 extern "C" void on_interrupt(int signal) {
+  if (signal == SIGTERM) termination.request();
   if (interrupt_flag().requested()) ::_exit(128 + signal);
   interrupt_flag().request();
 }
@@ -92,6 +95,8 @@ CancelFlag& interrupt_flag() {
   static CancelFlag flag;
   return flag;
 }
+
+bool termination_requested() { return termination.requested(); }
 
 void install_interrupt_handler() {
   interrupt_flag();  // made before a signal can come

@@ -48,6 +48,8 @@ Result<> write_json(const std::string& path, const nlohmann::json& value);
 
 // Requested by Ctrl-C (SIGINT) and SIGTERM; a second Ctrl-C ends the process at once.
 CancelFlag& interrupt_flag();
+// SIGTERM came: what goes on after a Ctrl-C ends too.
+bool termination_requested();
 void install_interrupt_handler();
 
 }  // namespace sluice::cli

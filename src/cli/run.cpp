@@ -88,19 +88,23 @@ Result<Prompt> read_prompt(const RunFlags& flags, const KnownModel& model) {
   return prompt;
 }
 
-std::unique_ptr<TokenOutput> make_output(const RunFlags& flags, const Engine& engine, const Prompt& prompt) {
-  const OutputOptions options{.stops = flags.sampling.stop, .shown = flags.json != "-"};
-  if (engine.tokenizer() == nullptr) return id_output(options);
-  if (prompt.chat == nullptr) return text_output(*engine.tokenizer(), options);
-  return chat_output(prompt.chat->reply_parser(prompt.conversation, prompt.chat_options), options);
+TokenOutput make_output(const RunFlags& flags, const Engine& engine, const Prompt& prompt) {
+  std::unique_ptr<TextStream> stream;
+  if (prompt.chat != nullptr)
+    stream = std::make_unique<TextStream>(prompt.chat->reply_parser(prompt.conversation, prompt.chat_options),
+                                          flags.sampling.stop);
+  else if (engine.tokenizer() != nullptr)
+    stream = std::make_unique<TextStream>(*engine.tokenizer(), flags.sampling.stop);
+  return {std::move(stream), flags.json != "-"};
 }
 
-Request make_request(const RunFlags& flags, const Engine& engine, const Prompt& prompt) {
+Request make_request(const RunFlags& flags, const SamplingParams& sampling, const Engine& engine,
+                     const Prompt& prompt) {
   const std::span<const int> stops = engine.config().stop_ids();
   Request request{.prompt = prompt.ids,
                   .max_tokens = flags.max_tokens,
                   .stop_ids = {stops.begin(), stops.end()},
-                  .sampling = flags.sampling.params,
+                  .sampling = sampling,
                   .seed = flags.sampling.seed,
                   .recompute = flags.recompute};
   if (prompt.chat != nullptr) {
@@ -135,7 +139,7 @@ class LogitsFile {
 
 Result<> run(const RunFlags& flags) {
   const auto begin = std::chrono::steady_clock::now();
-  TRY(flags.sampling.params.validate());
+  TRY_TAKE(const SamplingParams sampling, flags.sampling.over({}));
   LogitsFile logits(flags.dump_logits);
   TRY(logits.check());
   std::unique_ptr<TraceRecorder> trace;
@@ -158,25 +162,25 @@ Result<> run(const RunFlags& flags) {
   report.prompt_ids = prompt.ids;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  const std::unique_ptr<TokenOutput> output = make_output(flags, *engine, prompt);
+  TokenOutput output = make_output(flags, *engine, prompt);
   Progress progress("prompt", prompt.ids.size(), Progress::Unit::tokens);
   const auto on_token = [&](int id) {
     progress.finish();
-    return output->add(id);
+    return output.add(id);
   };
   const auto on_logits = [&](std::span<const float> row) { logits.add(row); };
   const auto on_prefill = [&](std::size_t done, std::size_t of) {
     progress.at(done);
     if (trace && done == of) trace->decoding();
   };
-  TRY_TAKE(report.generation, generate(*engine, make_request(flags, *engine, prompt), {on_logits, on_token, on_prefill},
-                                       interrupt_flag()));
-  output->finish();
+  TRY_TAKE(report.generation, generate(*engine, make_request(flags, sampling, *engine, prompt),
+                                       {on_logits, on_token, on_prefill}, interrupt_flag()));
+  output.finish();
   TRY(logits.check());
   if (trace) TRY(trace->finish());
 
-  report.text = output->text();
-  report.reasoning = output->reasoning();
+  report.text = output.text();
+  report.reasoning = output.reasoning();
   report.stats = engine->stats();
   report.peak_rss_bytes = peak_resident_bytes();
   note(to_text(report, *engine));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,19 @@ class App;
 
 namespace sluice::cli {
 
-struct SamplingFlags {
-  SamplingParams params;
+class SamplingFlags {
+ public:
+  // `checkpoint_decides`: what the user does not say is the checkpoint's business, so no default is shown.
+  void add(CLI::App& command, bool checkpoint_decides = false);
+  // The flags that were given, over `defaults`. bad_input if one is outside its range.
+  Result<SamplingParams> over(SamplingParams defaults) const;
+
   std::uint64_t seed = 0;
   std::vector<std::string> stop;
 
-  void add(CLI::App& command);
+ private:
+  SamplingParams params_;
+  std::vector<std::function<void(SamplingParams&)>> given_;  // each takes over its flag's value, if there is one
 };
 
 }  // namespace sluice::cli

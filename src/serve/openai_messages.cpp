@@ -50,6 +50,8 @@ std::vector<ToolCall> read_calls(const Body& message) {
   return calls;
 }
 
+}  // namespace
+
 Message read_message(const Body& body) {
   Message message;
   if (const Result<Role> role = parse_role(body.text("role")))
@@ -67,7 +69,18 @@ Message read_message(const Body& body) {
   return message;
 }
 
-}  // namespace
+Json message_json(const Message& message) {
+  std::string content;
+  for (const ContentPart& part : message.content) content += part.text;
+  Json json = {{"role", role_name(message.role)}, {"content", std::move(content)}};
+  if (!message.name.empty()) json["name"] = message.name;
+  if (!message.reasoning.empty()) json["reasoning_content"] = message.reasoning;
+  for (const ToolCall& call : message.calls)
+    json["tool_calls"].push_back(
+        {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  if (!message.tool_call_id.empty()) json["tool_call_id"] = message.tool_call_id;
+  return json;
+}
 
 Conversation read_conversation(const Body& body, std::string_view raw) {
   Conversation conversation;
