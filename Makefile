@@ -1,7 +1,7 @@
 # The commands a person types. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); these targets install
 # the Debian packages that are missing, configure once, and call ninja and ctest.
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-slow mutants races format tidy clean packages
+.PHONY: build demo test test-slow mutants races arm64 format tidy clean packages
 
 JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
@@ -56,6 +56,11 @@ races: packages
 ## mutants: plant every known mistake into a copy of the sources and see the goldens catch it (minutes)
 mutants: packages
 	@tests/mutations/run.sh build-mutants
+
+## arm64: the floors that compute, built for 64-bit ARM, and their unit tests under qemu (minutes)
+arm64:
+	@scripts/packages.sh build arm64
+	@tests/arm64/run.sh build-arm64
 
 ## format: rewrite the sources as clang-format 14 says
 format:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs the Debian packages that sluice needs and that are missing; says and does nothing when none is.
 #
-#   scripts/packages.sh build [format] [tidy]
+#   scripts/packages.sh build [format] [tidy] [arm64]
 #
 # Tools count as present when their command is found, however they came; libraries when dpkg has their package.
 # Needs root, or sudo. On a system without dpkg nothing is checked: there CMake says what it does not find.
@@ -13,13 +13,17 @@ build_libraries="libboost-dev libcli11-dev libedit-dev libexpected-dev libfmt-de
 format_tools="clang-format-14:clang-format-14"
 tidy_tools="clang-tidy-14:clang-tidy-14 run-clang-tidy-14:clang-tidy-14"
 
+arm64_tools="aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user"
+arm64_libraries="googletest"
+
 tools= libraries=
 for group in "$@"; do
   case $group in
     build) tools="$tools $build_tools" libraries="$libraries $build_libraries" ;;
     format) tools="$tools $format_tools" ;;
     tidy) tools="$tools $tidy_tools" ;;
-    *) echo "scripts/packages.sh: no such group: $group (build, format, tidy)" >&2; exit 2 ;;
+    arm64) tools="$tools $arm64_tools" libraries="$libraries $arm64_libraries" ;;
+    *) echo "scripts/packages.sh: no such group: $group (build, format, tidy, arm64)" >&2; exit 2 ;;
   esac
 done
 

@@ -25,7 +25,7 @@ void ModelFlags::add(CLI::App& command) {
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
       ->default_str("");
-  command.add_option("--isa", options_.isa, "Instruction set: auto, scalar, avx2 or avx512 (same results)")
+  command.add_option("--isa", options_.isa, "Instruction set: auto, scalar, avx2, avx512 or neon (same results)")
       ->type_name("ISA");
   command
       .add_option("--context", options_.context,

@@ -9,6 +9,7 @@ namespace {
 
 std::vector<const KernelTable*> detect() {
   std::vector<const KernelTable*> found = {&kScalarKernels};
+#if defined(__x86_64__)
   // The builtin looks at CPUID and, through XGETBV, at what the operating system saves.
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) found.push_back(&kAvx2Kernels);
@@ -17,6 +18,9 @@ std::vector<const KernelTable*> detect() {
     found.push_back(&kAvx512Kernels);
     if (__builtin_cpu_supports("avx512vbmi")) found.push_back(&kAvx512VbmiKernels);
   }
+#elif defined(__aarch64__)
+  found.push_back(&kNeonKernels);
+#endif
   return found;
 }
 

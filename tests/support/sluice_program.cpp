@@ -20,9 +20,13 @@ void must_succeed(const Outcome& outcome, const Arguments& arguments) {
 }
 
 bool runs_here(const std::string& isa) {
+#ifdef __x86_64__
   if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   if (isa == "avx512") return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw");
-  return true;
+#elif defined(__aarch64__)
+  if (isa == "neon") return true;
+#endif
+  return isa == "scalar";
 }
 
 }  // namespace
@@ -121,7 +125,7 @@ std::string Setting::text() const {
 Axes all_axes() {
   Axes axes{{}, {"1", "2", "5"}, {}, {"1", "7", "64"}, {"auto", "direct", "buffered", "drop"}};
   for (int budget = 0; budget < kBudgets; ++budget) axes.budget.push_back(budget);
-  for (const char* isa : {"scalar", "avx2", "avx512"})
+  for (const char* isa : {"scalar", "avx2", "avx512", "neon"})
     if (runs_here(isa)) axes.isa.push_back(isa);
   return axes;
 }

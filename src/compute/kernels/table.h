@@ -135,5 +135,6 @@ extern const KernelTable kScalarKernels;
 extern const KernelTable kAvx2Kernels;
 extern const KernelTable kAvx512Kernels;
 extern const KernelTable kAvx512VbmiKernels;
+extern const KernelTable kNeonKernels;
 
 }  // namespace sluice
