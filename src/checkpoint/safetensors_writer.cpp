@@ -27,6 +27,16 @@ static_assert(std::endian::native == std::endian::little, "safetensors files are
 // Large enough that the disk sees long sequential runs, small enough to stay in the processor's cache on its way.
 constexpr std::uint64_t kPiece = std::uint64_t{4} << 20;
 
+// The order of types in a file that the safetensors library wrote, from first to last (spec of DeepSeek-V4, section
+// 2.4).
+constexpr Dtype kFileOrder[] = {Dtype::u64, Dtype::i64,     Dtype::f64,     Dtype::c64,     Dtype::f32,
+                                Dtype::u32, Dtype::i32,     Dtype::bf16,    Dtype::f16,     Dtype::u16,
+                                Dtype::i16, Dtype::f8_e8m0, Dtype::f8_e4m3, Dtype::f8_e5m2, Dtype::i8,
+                                Dtype::u8,  Dtype::boolean, Dtype::f6_e2m3, Dtype::f6_e3m2, Dtype::f4};
+static_assert(std::size(kFileOrder) == static_cast<std::size_t>(Dtype::f6_e3m2) + 1);
+
+std::ptrdiff_t file_place(Dtype type) { return std::ranges::find(kFileOrder, type) - std::begin(kFileOrder); }
+
 std::string quoted(const std::string& name) {
   return nlohmann::json(name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -137,8 +147,8 @@ Result<SafetensorsLayout> lay_out_in_order(std::vector<StoredTensor> tensors, st
 
 Result<SafetensorsLayout> lay_out_safetensors(std::vector<StoredTensor> tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
-    const unsigned bits_of_a = dtype_bits(a.type), bits_of_b = dtype_bits(b.type);
-    return std::tie(bits_of_b, a.type, a.name) < std::tie(bits_of_a, b.type, b.name);
+    const std::ptrdiff_t place_of_a = file_place(a.type), place_of_b = file_place(b.type);
+    return std::tie(place_of_a, a.name) < std::tie(place_of_b, b.name);
   });
   return lay_out_in_order(std::move(tensors), 8);
 }

@@ -64,6 +64,18 @@ void fill_around_zero(double rms, std::uint64_t key, std::uint64_t offset, std::
              [base](std::uint64_t word) { return (word & lanes16(0x8000u)) | ((word & lanes16(0x01ffu)) + base); });
 }
 
+// Rows of `count` numbers below `below`: equal steps from a random one, never all the way round.
+void fill_distinct_ids(std::uint64_t below, std::uint64_t count, std::uint64_t key, std::uint64_t offset,
+                       std::span<std::byte> piece) {
+  SLUICE_CHECK(count >= 1 && count <= below);
+  for (std::size_t at = 0; at < piece.size(); at += 8) {
+    const std::uint64_t index = (offset + at) / 8, random = word_at(key, index / count);
+    const std::uint64_t step = 1 + (random >> 32) % (below / count);
+    const std::uint64_t id = ((random & 0xffffffffu) + index % count * step) % below;
+    std::memcpy(piece.data() + at, &id, 8);
+  }
+}
+
 void fill_near_one(Dtype type, std::uint64_t key, std::uint64_t offset, std::span<std::byte> piece) {
   if (type == Dtype::f32)
     return fill_floats(key, offset, piece, [](std::uint64_t, double random) { return 0.75 + 0.75 * random; });
@@ -102,13 +114,16 @@ void fill_values(const ValueRule& rule, Dtype type, std::uint64_t key, std::uint
         return rule.first + (rule.second - rule.first) * static_cast<double>(index) / steps;
       });
     case ValueKind::e2m1_codes:
-      SLUICE_CHECK(type == Dtype::u8);
+      SLUICE_CHECK(type == Dtype::u8 || type == Dtype::i8);
       return fill_words(key, offset, piece, [](std::uint64_t word) { return word; });
     case ValueKind::e4m3_codes:  // exponents 2^-3 to 2^0
       SLUICE_CHECK(type == Dtype::f8_e4m3);
       return fill_words(key, offset, piece, [](std::uint64_t word) { return (word & lanes8(0x9fu)) | lanes8(0x20u); });
+    case ValueKind::distinct_ids:
+      SLUICE_CHECK(type == Dtype::i64);
+      return fill_distinct_ids(static_cast<std::uint64_t>(rule.first), rule.count, key, offset, piece);
     case ValueKind::e8m0_near: {
-      SLUICE_CHECK(type == Dtype::u8);
+      SLUICE_CHECK(type == Dtype::u8 || type == Dtype::f8_e8m0);
       const double exponent = std::clamp(std::round(std::log2(rule.first)), -126.0, 120.0);
       const std::uint64_t base = lanes8(static_cast<std::uint64_t>(exponent + 126.0));
       return fill_words(key, offset, piece, [base](std::uint64_t word) { return (word & lanes8(0x03u)) + base; });

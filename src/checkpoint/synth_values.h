@@ -14,13 +14,14 @@
 namespace sluice {
 
 enum class ValueKind : std::uint8_t {
-  around_zero,  // bf16: either sign, magnitudes over four octaves, root mean square within sqrt(2) of `first`
-  near_one,     // bf16 and f32: 0.75 to 1.5
-  between,      // f32: evenly in [first, second)
-  ramp,         // f32: from first to second over the first `count` entries, then zeros
-  e2m1_codes,   // u8: every pair of codes equally often; root mean square 2.93
-  e8m0_near,    // u8: exponents around `first`, a power of two: one below to two above
-  e4m3_codes,   // f8_e4m3: either sign, magnitudes over four octaves; root mean square 0.845
+  around_zero,   // bf16: either sign, magnitudes over four octaves, root mean square within sqrt(2) of `first`
+  near_one,      // bf16 and f32: 0.75 to 1.5
+  between,       // f32: evenly in [first, second)
+  ramp,          // f32: from first to second over the first `count` entries, then zeros
+  e2m1_codes,    // u8 and i8: every pair of codes equally often; root mean square 2.93
+  e8m0_near,     // u8 and f8_e8m0: exponents around `first`, a power of two: one below to two above
+  e4m3_codes,    // f8_e4m3: either sign, magnitudes over four octaves; root mean square 0.845
+  distinct_ids,  // i64: rows of `count` different numbers of 0 to first - 1; needs count <= first
 };
 
 struct ValueRule {

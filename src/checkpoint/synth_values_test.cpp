@@ -42,10 +42,17 @@ TEST(SynthValues, AnyCutGivesTheSameBytes) {
   const struct {
     ValueRule rule;
     Dtype type;
-  } cases[] = {{{ValueKind::around_zero, 0.02}, Dtype::bf16}, {{ValueKind::near_one}, Dtype::bf16},
-               {{ValueKind::near_one}, Dtype::f32},           {{ValueKind::between, -1, 1}, Dtype::f32},
-               {{ValueKind::ramp, -1, 1, 50}, Dtype::f32},    {{ValueKind::e2m1_codes}, Dtype::u8},
-               {{ValueKind::e8m0_near, 0.02}, Dtype::u8},     {{ValueKind::e4m3_codes}, Dtype::f8_e4m3}};
+  } cases[] = {{{ValueKind::around_zero, 0.02}, Dtype::bf16},
+               {{ValueKind::near_one}, Dtype::bf16},
+               {{ValueKind::near_one}, Dtype::f32},
+               {{ValueKind::between, -1, 1}, Dtype::f32},
+               {{ValueKind::ramp, -1, 1, 50}, Dtype::f32},
+               {{ValueKind::e2m1_codes}, Dtype::u8},
+               {{ValueKind::e8m0_near, 0.02}, Dtype::u8},
+               {{ValueKind::e4m3_codes}, Dtype::f8_e4m3},
+               {{ValueKind::e2m1_codes}, Dtype::i8},
+               {{ValueKind::e8m0_near, 0.02}, Dtype::f8_e8m0},
+               {{ValueKind::distinct_ids, 11, 0, 3}, Dtype::i64}};
   for (const auto& [rule, type] : cases) {
     const std::uint64_t size = dtype_bits(type) / 8;
     const std::vector<std::byte> whole = filled(rule, type, 103);
@@ -109,6 +116,28 @@ TEST(SynthValues, ScalesAreSoundAndAllCodesOccur) {
   }
   EXPECT_EQ(codes.size(), 256u);
   EXPECT_NEAR(std::sqrt(sum / 20'000), kE2m1Rms, 0.03);
+}
+
+TEST(SynthValues, IdsOfARowDiffer) {
+  for (const auto& [below, count] : {std::pair{256, 6}, std::pair{12, 3}, std::pair{3, 3}, std::pair{1, 1}}) {
+    const std::vector<std::byte> bytes =
+        filled({ValueKind::distinct_ids, static_cast<double>(below), 0, static_cast<std::uint64_t>(count)}, Dtype::i64,
+               static_cast<std::size_t>(400 * count));
+    std::set<std::int64_t> all;
+    for (int row = 0; row < 400; ++row) {
+      std::set<std::int64_t> ids;
+      for (int place = 0; place < count; ++place) {
+        std::int64_t id = 0;
+        std::memcpy(&id, bytes.data() + 8 * static_cast<std::size_t>(row * count + place), 8);
+        EXPECT_GE(id, 0);
+        EXPECT_LT(id, below);
+        ids.insert(id);
+      }
+      EXPECT_EQ(ids.size(), static_cast<std::size_t>(count));
+      all.insert(ids.begin(), ids.end());
+    }
+    EXPECT_EQ(all.size(), static_cast<std::size_t>(below));
+  }
 }
 
 TEST(SynthValues, KeysDependOnSeedAndName) {
