@@ -86,6 +86,21 @@ void make_scales_name(std::string_view name, std::string_view suffix, std::strin
   scales_name.assign(name).append(suffix);
 }
 
+// Of the conventions that fit weights like `first`'s, the one that their file follows elsewhere: scales that are not
+// there are missed by its name. Looks at the beginning of the file only, since a checkpoint may miss all of them.
+const Convention& usual_convention(const TensorIndex& index, const Convention* first, int file) {
+  constexpr std::size_t kLookedAt = 4096;
+  std::size_t looked_at = 0;
+  for (const TensorRecord& tensor : index.tensors_of(file)) {
+    if (++looked_at > kLookedAt) break;
+    for (const Convention* each = first; each != std::end(kConventions); ++each)
+      if (each->weights_suffix == first->weights_suffix && each->weights_dtype == first->weights_dtype &&
+          tensor.dtype == each->scales_dtype && tensor.name().ends_with(each->scales_suffix))
+        return *each;
+  }
+  return *first;
+}
+
 // The first convention that shares suffix and type of `weights` with `first`, and whose scales are there.
 tl::expected<const Convention*, StorageProblem> find_scales(const TensorIndex& index, std::string_view name,
                                                             const Convention* first, StoredForm& form) {
@@ -107,7 +122,7 @@ tl::expected<const Convention*, StorageProblem> find_scales(const TensorIndex& i
   if (strange != nullptr)
     return wrong(fmt::format("{} is stored as {}, wanted is {}", place(index, *strange), dtype_name(strange->dtype),
                              dtype_name(first->scales_dtype)));
-  make_scales_name(name, first->scales_suffix, scales_name);
+  make_scales_name(name, usual_convention(index, first, form.weights->file).scales_suffix, scales_name);
   return missing(scales_name);
 }
 

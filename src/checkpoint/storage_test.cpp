@@ -133,6 +133,17 @@ TEST_F(StorageTest, ScalesThatAreMissingOrStrangeAreNamed) {
   EXPECT_EQ(problem(), "w.weight_scale_int8");
 }
 
+// Two conventions fit the weights: what is missing is called as the rest of the file calls it.
+TEST_F(StorageTest, MissingScalesAreNamedAsTheFileNamesOthers) {
+  put({"w.weight", "I8", {300, 48}});
+  put({"v.scale", "F8_E8M0", {300, 3}});
+  EXPECT_EQ(problem(), "w.scale");
+  tensors_.clear();
+  put({"w.weight", "F8_E4M3", {300, 96}});
+  put({"v.scale", "F8_E8M0", {3, 1}});
+  EXPECT_EQ(problem(), "w.scale");
+}
+
 TEST_F(StorageTest, ScalesOfTheWrongShapeAreRefused) {
   for (const Spelling& spelling : kSpellings) {
     if (spelling.scales.name.empty()) continue;
