@@ -13,6 +13,7 @@
 #include "checkpoint/synth.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "models/deepseek_v4/synth.h"
 #include "models/glm_dsa/synth.h"
 #include "models/kimi_k3/synth.h"
 #include "models/olmoe/synth.h"
@@ -22,6 +23,8 @@ namespace {
 
 // A new family: its line here.
 const std::map<std::string, Result<SynthCheckpoint> (*)(const SynthOptions&)> kFamilies{
+    {"deepseek-v4", deepseek_v4::synth_checkpoint},
+    {"deepseek-v4-pro", deepseek_v4::synth_pro_checkpoint},
     {"glm-5.2", glm_dsa::synth_checkpoint},
     {"kimi-k3", kimi_k3::synth_checkpoint},
     {"olmoe", olmoe::synth_checkpoint},
