@@ -20,8 +20,8 @@ build: packages
 	@$(call configured,release,build)
 	@ninja -C build -j $(JOBS) sluice
 
-## demo: build, then generate text from a bundled checkpoint under a budget smaller than its weights; FAMILY=olmoe or
-##       glm-5.2 picks another than Kimi K3
+## demo: build, then generate text from a bundled checkpoint under a budget smaller than its weights; FAMILY=olmoe,
+##       glm-5.2 or deepseek-v4 picks another than Kimi K3
 demo: build
 	@scripts/demo.sh $(FAMILY)
 
