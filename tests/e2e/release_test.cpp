@@ -1,10 +1,12 @@
-// `inspect` and `plan` of the released GLM-5.2, bf16 and FP8, from config and headers alone: files of the released
-// bytes with holes where the weights would be.
+// `inspect` and `plan` of the released GLM-5.2 (bf16 and FP8) and DeepSeek-V4 (Flash and Pro) from config and headers
+// alone: files of the released bytes with holes where the weights would be.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "models/deepseek_v4/synth.h"
 #include "models/glm_dsa/synth.h"
 #include "support/must.h"
 #include "support/sluice_program.h"
@@ -26,7 +28,8 @@ bool stays(const SynthTensor& tensor) {
 // A header is put together entry by entry, so that it owes nothing to the writer of the program.
 class Shard {
  public:
-  void add(const std::string& name, const char* dtype, const std::vector<std::uint64_t>& shape, std::uint64_t size) {
+  void add(const std::string& name, std::string_view dtype, const std::vector<std::uint64_t>& shape,
+           std::uint64_t size) {
     std::uint64_t bytes = size;
     for (const std::uint64_t extent : shape) bytes *= extent;
     header_[name] = {{"dtype", dtype}, {"shape", shape}, {"data_offsets", {data_, data_ + bytes}}};
@@ -47,16 +50,36 @@ class Shard {
   std::uint64_t data_ = 0;
 };
 
-void write_headers(const std::filesystem::path& directory, bool fp8) {
+using Synth = Result<SynthCheckpoint> (*)(const SynthOptions&);
+
+struct Release {
+  const char* name;
+  Synth synth;
+  bool as_fp8;  // stored as GLM's FP8 release stores it
+  std::uint64_t tensors, bytes;
+  std::uint64_t experts, expert_bytes;  // routed, of the trunk
+};
+
+// Spec of DeepSeek-V4, section 2.4: types in this order, and names within a type.
+std::vector<SynthTensor> in_released_order(std::vector<SynthTensor> tensors) {
+  const auto place = [](const SynthTensor& tensor) {
+    constexpr Dtype kOrder[] = {Dtype::i64, Dtype::f32, Dtype::bf16, Dtype::f8_e8m0, Dtype::f8_e4m3, Dtype::i8};
+    return std::pair(std::ranges::find(kOrder, tensor.stored.type) - std::begin(kOrder), tensor.stored.name);
+  };
+  std::ranges::sort(tensors, {}, place);
+  return tensors;
+}
+
+void write_headers(const std::filesystem::path& directory, const Release& release) {
   std::filesystem::create_directories(directory);
-  const SynthCheckpoint checkpoint = must(glm_dsa::synth_checkpoint({.scale = SynthScale::full}));
+  const SynthCheckpoint checkpoint = must(release.synth({.scale = SynthScale::full}));
   int number = 0;
   for (const std::vector<SynthTensor>& tensors : checkpoint.shards) {
     Shard shard;
-    for (const SynthTensor& tensor : tensors) {
+    for (const SynthTensor& tensor : in_released_order(tensors)) {
       const auto& [name, type, shape] = tensor.stored;
-      if (!fp8 || stays(tensor)) {
-        shard.add(name, type == Dtype::f32 ? "F32" : "BF16", shape, type == Dtype::f32 ? 4 : 2);
+      if (!release.as_fp8 || stays(tensor)) {
+        shard.add(name, dtype_name(type), shape, dtype_bits(type) / 8);
         continue;
       }
       shard.add(name, "F8_E4M3", shape, 1);
@@ -67,17 +90,12 @@ void write_headers(const std::filesystem::path& directory, bool fp8) {
   std::ofstream(directory / "config.json") << checkpoint.config;
 }
 
-struct Release {
-  bool fp8;
-  std::uint64_t tensors, bytes, expert_bytes;  // spec sections 0 and 2.3
-};
+class Released : public testing::TestWithParam<Release> {};
 
-class GlmRelease : public testing::TestWithParam<Release> {};
-
-TEST_P(GlmRelease, InspectAndPlanFromHeadersAlone) {
+TEST_P(Released, InspectAndPlanFromHeadersAlone) {
   const TempDir dir;
-  const std::string model = (dir / "glm").string();
-  write_headers(dir / "glm", GetParam().fp8);
+  const std::string model = (dir / "model").string();
+  write_headers(dir / "model", GetParam());
   const Outcome inspected = sluice({"inspect", model, "--json", "-"});
   ASSERT_EQ(inspected.exit_code, 0) << inspected.err;
   std::uint64_t tensors = 0, bytes = 0, experts = 0;
@@ -90,16 +108,21 @@ TEST_P(GlmRelease, InspectAndPlanFromHeadersAlone) {
     }
   EXPECT_EQ(tensors, GetParam().tensors);
   EXPECT_EQ(bytes, GetParam().bytes);
-  EXPECT_EQ(experts, std::uint64_t{75} * 256 * GetParam().expert_bytes);
+  EXPECT_EQ(experts, GetParam().experts * GetParam().expert_bytes);
   const Outcome planned = sluice({"plan", model, "--memory", "64G", "--json", "-"});
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
   EXPECT_LE(json::parse(planned.out).at("planned_bytes").get<std::uint64_t>(), std::uint64_t{64} << 30);
 }
 
-INSTANTIATE_TEST_SUITE_P(Releases, GlmRelease,
-                         testing::Values(Release{false, 59'585, 1'506'659'919'872, 75'497'472},
-                                         Release{true, 118'629, 755'617'140'416, 37'757'952}),
-                         [](const auto& instance) { return std::string(instance.param.fp8 ? "fp8" : "bf16"); });
+constexpr std::uint64_t kGlmExperts = 75 * 256, kFlashExperts = 43 * 256, kProExperts = 61 * 384;
+INSTANTIATE_TEST_SUITE_P(
+    Releases, Released,
+    testing::Values(  // specs: GLM-5.2, sections 0 and 2.3; DeepSeek-V4, 2.1 and 2.4
+        Release{"glm_bf16", glm_dsa::synth_checkpoint, false, 59'585, 1'506'659'919'872, kGlmExperts, 75'497'472},
+        Release{"glm_fp8", glm_dsa::synth_checkpoint, true, 118'629, 755'617'140'416, kGlmExperts, 37'757'952},
+        Release{"v4_flash", deepseek_v4::synth_checkpoint, false, 69'187, 159'609'485'896, kFlashExperts, 13'369'344},
+        Release{"v4_pro", deepseek_v4::synth_pro_checkpoint, false, 145'116, 864'704'792'696, kProExperts, 35'094'528}),
+    [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace
 }  // namespace sluice::test
