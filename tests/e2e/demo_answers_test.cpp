@@ -7,6 +7,8 @@
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "support/sluice_program.h"
 
@@ -31,10 +33,15 @@ constexpr std::array<Capital, 12> kCapitals = {{{"France", "Paris"},
                                                 {"Canada", "Ottawa"}}};
 constexpr std::size_t kWrongAllowed = kCapitals.size() / 10;
 
+// Those that learned anything: random ones say so in their config.
 std::vector<std::string> bundled() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(demo_model().parent_path()))
-    if (std::filesystem::exists(entry.path() / "config.json")) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(demo_model().parent_path())) {
+    const std::filesystem::path config = entry.path() / "config.json";
+    if (!std::filesystem::exists(config)) continue;
+    if (!nlohmann::json::parse(std::ifstream(config)).contains("sluice_synth"))
+      names.push_back(entry.path().filename().string());
+  }
   std::ranges::sort(names);
   return names;
 }

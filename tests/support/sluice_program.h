@@ -46,7 +46,7 @@ void synthesize(const std::string& family, const std::filesystem::path& director
 
 // What every family promises is tested on one model of each: its demo and a text or, while it has none, a random
 // checkpoint and ids. A new family is its name here.
-inline constexpr const char* kFamilies[] = {"kimi-k3", "olmoe", "glm-5.2"};
+inline constexpr const char* kFamilies[] = {"kimi-k3", "olmoe", "glm-5.2", "deepseek-v4"};
 struct Subject {
   std::filesystem::path model;
   Arguments prompt;  // more than 64 tokens: more than a block of positions, and than a prefill chunk of 64
