@@ -13,10 +13,13 @@
 #include "formats/format.h"
 #include "io/aligned.h"
 #include "io/read_queue.h"
+#include "models/deepseek_v4/synth.h"
 #include "models/glm_dsa/synth.h"
 #include "models/kimi_k3/synth.h"
 #include "models/olmoe/synth.h"
 #include "models/registry.h"
+#include "residency/id_table.h"
+#include "support/engine/other_names.h"
 #include "support/golden_vector.h"
 #include "support/must.h"
 #include "support/plain_safetensors.h"
@@ -26,8 +29,8 @@
 namespace sluice::test {
 namespace {
 
-// The checkpoints of every family, as released ("…-fused": experts of a layer in one tensor) and in disorder ("…-odd"),
-// written once for all tests of this program.
+// The checkpoints of every family, as released ("…-fused": experts of a layer in one tensor, and other names where the
+// family has some) and in disorder ("…-odd"), written once for all tests of this program.
 class Fixtures {
  public:
   static const Fixtures& all() {
@@ -48,8 +51,10 @@ class Fixtures {
     write("glm-fp8", must(glm_dsa::synth_checkpoint(fp8)));
     write("olmoe", must(olmoe::synth_checkpoint(options)));
     std::filesystem::copy(goldens / "olmoe/b", dir_ / "olmoe-fused");
+    write("v4", must(deepseek_v4::synth_checkpoint(options)));
+    write_by_other_names(dir_ / "v4", dir_ / "v4-fused");
     std::uint64_t seed = 11;
-    for (const char* name : {"k3-golden", "k3", "glm", "glm-fp8", "olmoe", "olmoe-fused"})
+    for (const char* name : {"k3-golden", "k3", "glm", "glm-fp8", "olmoe", "olmoe-fused", "v4", "v4-fused"})
       relayout(dir_ / name, path(std::string(name) + "-odd"), seed++);
   }
   void write(const std::string& name, const SynthCheckpoint& checkpoint) const {
@@ -94,8 +99,9 @@ class LayoutLaw : public testing::TestWithParam<Case> {
 
   // Returns the bytes compared.
   std::uint64_t expect_tensor(const TensorSpec& wanted, const WeightView& view) {
-    const bool elsewhere = !wanted.alternatives.empty() && plain_.contains(wanted.alternatives[0].name);
-    const TensorSpec& spec = elsewhere ? wanted.alternatives[0] : wanted;
+    const auto elsewhere =
+        std::ranges::find_if(wanted.alternatives, [&](const TensorSpec& other) { return plain_.contains(other.name); });
+    const TensorSpec& spec = elsewhere != wanted.alternatives.end() ? *elsewhere : wanted;
     SCOPED_TRACE(spec.name);
     EXPECT_EQ(view.shape, spec.held());
     const Format& stored = format(view.format);
@@ -113,6 +119,9 @@ class LayoutLaw : public testing::TestWithParam<Case> {
     const auto scales = [&](const std::string& name, const char* dtype) {
       return expect_bytes(name, dtype, view.scales, stored.scale_bytes(spec.shape), run.offset, run.bytes);
     };
+    if (plain_.contains(spec.name) && view.format != FormatId::fp8)  // as DeepSeek-V4 spells them
+      return weights(spec.name, view.format == FormatId::mxfp4 ? "I8" : "F8_E4M3") +
+             scales(spec.name.substr(0, spec.name.rfind('.')) + ".scale", "F8_E8M0");
     if (view.format == FormatId::fp8) return weights(spec.name, "F8_E4M3") + scales(spec.name + "_scale_inv", "F32");
     return weights(spec.name + "_packed", "U8") + scales(spec.name + "_scale", "U8");
   }
@@ -132,6 +141,11 @@ class LayoutLaw : public testing::TestWithParam<Case> {
     EXPECT_EQ(std::memcmp(found, expected.data() + first, count), 0) << "bytes differ";
     covered_[name] += count;
     return count;
+  }
+
+  const PlainTensor& embedding() const {
+    const TensorSpec& wanted = census_.embedding;
+    return plain_.at(plain_.contains(wanted.name) ? wanted.name : wanted.alternatives.at(0).name);
   }
 
   static void expect_extents_apart(const BlockLayout& layout) {
@@ -168,7 +182,8 @@ TEST_P(LayoutLaw, BlocksAreTheTensorsAndNothingIsLeftOver) {
       EXPECT_LE(layout.slot_bytes, bound_.experts.slot_bytes());
       expect_block(census_.expert(layer, expert), layout);
     }
-  covered_[census_.embedding.name] += plain_.at(census_.embedding.name).bytes;  // see the next test
+  covered_[embedding().name] += embedding().bytes;  // see the next tests
+  for (const BoundIds& table : bound_.id_tables) covered_[table.name] += plain_.at(table.name).bytes;
   for (const auto& [name, tensor] : plain_) {
     const bool ignored = std::any_of(census_.ignored.begin(), census_.ignored.end(),
                                      [&, &name = name](const std::string& prefix) { return name.starts_with(prefix); });
@@ -178,15 +193,31 @@ TEST_P(LayoutLaw, BlocksAreTheTensorsAndNothingIsLeftOver) {
 
 TEST_P(LayoutLaw, EmbeddingRowsAreWhereTheTableSays) {
   const BoundTensor& table = bound_.embedding;
-  const PlainTensor& tensor = plain_.at(table.name);
+  const PlainTensor& tensor = embedding();
   EXPECT_EQ(table.format, FormatId::bf16);
   EXPECT_EQ(table.shape, (Shape{static_cast<int>(tensor.shape.at(0)), static_cast<int>(tensor.shape.at(1))}));
   EXPECT_EQ(std::filesystem::path(checkpoint_->files().at(static_cast<std::size_t>(table.file))), tensor.file);
   EXPECT_EQ(table.weights_offset, tensor.offset);
 }
 
-// Files are ordered by type, so FP8 weights lie in one run and their scales in another.
-TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEachAndFusedOrFp8OnesTwo) {
+TEST_P(LayoutLaw, TablesOfIdsHoldTheNumbersOnDisk) {
+  ASSERT_EQ(bound_.id_tables.size(), census_.id_tables.size());
+  for (const BoundIds& table : bound_.id_tables) {
+    const IdTable ids = must(read_id_table(table, *queue_));
+    const std::vector<std::byte> bytes = read_plain_bytes(plain_.at(table.name));
+    const int cols = table.shape.cols;
+    ASSERT_EQ(bytes.size(), 8u * static_cast<std::size_t>(table.shape.rows * cols));
+    for (int row = 0; row < table.shape.rows; ++row)
+      for (int col = 0; col < cols; ++col) {
+        std::int64_t id = -1;
+        std::memcpy(&id, bytes.data() + 8 * static_cast<std::size_t>(row * cols + col), 8);
+        ASSERT_EQ(ids.of(row)[static_cast<std::size_t>(col)], id) << table.name;
+      }
+  }
+}
+
+// Files are ordered by type, so packed weights lie in one run and scales of another type in another.
+TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEachAndFusedOrScaledOnesTwo) {
   const auto is = [](const char* word) { return GetParam().checkpoint.find(word) != std::string::npos; };
   std::size_t most = 0, fewest = 1000;
   const int layer = census_.layers - 1;
@@ -198,7 +229,8 @@ TEST_P(LayoutLaw, ReleasedExpertsAreOneReadEachAndFusedOrFp8OnesTwo) {
   if (is("odd"))
     EXPECT_GT(most, 1u) << "the odd layout does not test the fallback";
   else
-    EXPECT_LE(most, is("fused") || is("fp8") ? 2u : 1u);
+    EXPECT_LE(most, is("fused") || is("fp8") || is("v4") ? 2u : 1u);
+  EXPECT_TRUE(!is("v4") || is("odd") || fewest == 2) << "a contiguous expert would not test the two runs";
   EXPECT_GE(fewest, 1u);
 }
 
@@ -225,7 +257,9 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, LayoutLaw,
                                          Case{"glm-odd", IoMode::automatic}, Case{"glm-fp8", IoMode::automatic},
                                          Case{"glm-fp8-odd", IoMode::automatic}, Case{"olmoe", IoMode::automatic},
                                          Case{"olmoe-odd", IoMode::automatic}, Case{"olmoe-fused", IoMode::automatic},
-                                         Case{"olmoe-fused-odd", IoMode::automatic}),
+                                         Case{"olmoe-fused-odd", IoMode::automatic}, Case{"v4", IoMode::automatic},
+                                         Case{"v4", IoMode::buffered}, Case{"v4-odd", IoMode::automatic},
+                                         Case{"v4-fused", IoMode::automatic}, Case{"v4-fused-odd", IoMode::automatic}),
                          case_name);
 
 }  // namespace
