@@ -49,7 +49,7 @@ std::string part_lines(const PlanReport& report) {
       fmt::format("Where a budget of {} goes{}:\n", format_bytes(plan.budget_bytes),
                   preset ? fmt::format(" (preset {}: {})", preset->name, preset->meaning) : std::string());
   text += row("trunk, stays", parts.trunk_pinned,
-              fmt::format("{} of {} blocks, {} of the trunk", plan.trunk.pinned_steps, needs.step_bytes.size(),
+              fmt::format("{} of {} blocks, {} of the trunk", plan.trunk.pinned.size(), needs.step_bytes.size(),
                           percent(parts.trunk_pinned, trunk_bytes(plan))));
   if (parts.trunk_ring > 0)
     text += row("trunk, passes through", parts.trunk_ring, "the other blocks, read again for every token ahead of use");

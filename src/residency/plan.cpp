@@ -1,13 +1,14 @@
 // The division of a budget. See plan.h.
 //
 // What counts is bytes read per token. A pinned byte of the trunk saves one byte a token; a byte of expert slots saves
-// top_k / experts_of_a_layer of one if routing has no locality, and never more than one. So the trunk is pinned first,
-// then experts get what is left. Before that come the things that let reading and computing overlap: a ring of two
-// steps and slots for one layer's experts.
+// top_k / experts_of_a_layer of one if routing has no locality, and never more than one. Every number of pinned steps
+// is tried, with the rest for slots, and what reads least is taken; that is nearly the whole trunk first, then experts,
+// but for what is left below the size of a step. Before that come the things that let reading and computing overlap: a
+// ring of two steps and slots for one layer's experts.
 //
-// A larger budget never reads more: each way of dividing reads less as memory grows, and the one that reads least is
-// taken. The prefill chunk grows at fixed budgets; the memory it will take then is kept from the weights on the way
-// there and lent to the ring, so that its growth takes nothing away.
+// A larger budget never reads more: each way of dividing reads less as memory grows, and so does the best of them. The
+// prefill chunk grows at fixed budgets; the memory it will take then is kept from the weights on the way there and lent
+// to the ring, so that its growth takes nothing away.
 #include "residency/plan.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "io/extent.h"
+#include "residency/pin_order.h"
 #include "residency/policy.h"
 
 namespace sluice {
@@ -40,22 +42,25 @@ struct Division {
 
 class Planner {
  public:
-  explicit Planner(const PlanNeeds& needs) : needs_(needs) {
+  explicit Planner(const PlanNeeds& needs) : needs_(needs), order_(pin_order(needs.step_bytes)) {
     const std::size_t steps = needs.step_bytes.size();
     SLUICE_CHECK(!needs.chunks.empty() && needs.chunks.size() == needs.scratch_bytes.size());
     SLUICE_CHECK(needs.chunks.size() == needs.embedding_bytes.size());
     pinned_.assign(steps + 1, 0);
     largest_.assign(steps + 1, 0);
-    for (std::size_t step = 0; step < steps; ++step)
-      pinned_[step + 1] = pinned_[step] + page_ceil(needs.step_bytes[step]);
-    for (std::size_t step = steps; step-- > 0;)
-      largest_[step] = std::max(largest_[step + 1], page_ceil(needs.step_bytes[step]));
-    usual_ = usual_step();
+    for (std::size_t step = 0; step < steps; ++step) pinned_[step + 1] = pinned_[step] + bytes_of(step);
+    for (std::size_t step = steps; step-- > 0;) largest_[step] = std::max(largest_[step + 1], bytes_of(step));
   }
 
   std::size_t steps() const { return needs_.step_bytes.size(); }
   std::uint64_t trunk() const { return pinned_.back(); }
   std::uint64_t pinned(std::size_t count) const { return pinned_[count]; }
+  // The first `count` steps to pin, in the order of the walk.
+  std::vector<int> pinned_steps(std::size_t count) const {
+    std::vector<int> steps(order_.steps.begin(), order_.steps.begin() + static_cast<std::ptrdiff_t>(count));
+    std::ranges::sort(steps);
+    return steps;
+  }
   std::uint64_t fixed() const {
     return page_ceil(needs_.baseline_bytes) + page_ceil(needs_.state_bytes) + page_ceil(needs_.io_bytes);
   }
@@ -82,10 +87,14 @@ class Planner {
     return std::min(needs_.experts_in_use + kSlotsBesideALayer, needs_.expert_count);
   }
   std::uint64_t slots_within(std::uint64_t bytes) const;
-  std::uint64_t usual_step() const;
+  // Of the step that is pinned after `place` others.
+  std::uint64_t bytes_of(std::size_t place) const {
+    return page_ceil(needs_.step_bytes[static_cast<std::size_t>(order_.steps[place])]);
+  }
   // A ring that reads ahead without stalls behind `count` pinned steps, but for a few outsized ones.
   std::uint64_t good_ring(std::size_t count) const {
-    return std::min(std::max(largest_[count], 2 * std::min(usual_, largest_[count])), trunk() - pinned_[count]);
+    const std::uint64_t usual = std::min(page_ceil(order_.usual_step), largest_[count]);
+    return std::min(std::max(largest_[count], 2 * usual), trunk() - pinned_[count]);
   }
   std::uint64_t chunk_begins_at(std::size_t chunk) const;
   std::uint64_t read_per_token(const Division& division) const {
@@ -97,22 +106,10 @@ class Planner {
   Division without_comfort(std::uint64_t bytes) const;
 
   const PlanNeeds& needs_;
-  std::vector<std::uint64_t> pinned_;   // [i]: bytes of the first i steps
+  PinOrder order_;
+  std::vector<std::uint64_t> pinned_;   // [i]: bytes of the first i steps in that order
   std::vector<std::uint64_t> largest_;  // [i]: the largest of the steps from i on
-  std::uint64_t usual_ = 0;             // the largest step that is not outsized
 };
-
-// Larger steps hold at most a tenth of the trunk: room to read ahead beside one of them is not worth its memory.
-std::uint64_t Planner::usual_step() const {
-  std::vector<std::uint64_t> sizes = needs_.step_bytes;
-  std::ranges::sort(sizes, std::ranges::greater{});
-  std::uint64_t outsized = 0;
-  for (const std::uint64_t size : sizes) {
-    outsized += size;
-    if (outsized > trunk() / 10) return page_ceil(size);
-  }
-  return 0;
-}
 
 std::uint64_t Planner::slots_within(std::uint64_t bytes) const {
   const std::uint64_t records = needs_.expert_count * kExpertRecord;
@@ -142,15 +139,17 @@ std::size_t Planner::chunk_for(std::uint64_t budget) const {
   return chunk;
 }
 
-// The largest pinned prefix that leaves a good ring and slots for a layer.
+// Any number of pinned steps, with a good ring and slots for a layer at least.
 std::optional<Division> Planner::with_read_ahead(std::uint64_t bytes) const {
   const std::uint64_t slots = experts(slots_of_a_layer());
+  std::optional<Division> best;
   for (std::size_t count = steps() + 1; count-- > 0;) {
     const std::uint64_t trunk_bytes = pinned_[count] + good_ring(count);
     if (trunk_bytes + slots > bytes) continue;
-    return Division{count, good_ring(count), slots_within(bytes - trunk_bytes)};
+    const Division division{count, good_ring(count), slots_within(bytes - trunk_bytes)};
+    if (!best || read_per_token(division) < read_per_token(*best)) best = division;
   }
-  return std::nullopt;
+  return best;
 }
 
 // A small trunk is pinned whole even if that leaves few slots.
@@ -238,7 +237,7 @@ Result<MemoryPlan> make_plan(const PlanNeeds& needs, std::uint64_t budget_bytes)
   const MemoryPlan::Parts& parts = plan.parts;
   plan.planned_bytes = plan.baseline_bytes + parts.trunk_pinned + parts.trunk_ring + parts.experts + parts.embeddings +
                        parts.state + parts.scratch + parts.io;
-  plan.trunk = {static_cast<int>(division.pinned_steps), division.ring};
+  plan.trunk = {planner.pinned_steps(division.pinned_steps), division.ring};
   plan.expert_slots = static_cast<int>(division.slots);
   plan.prefill_chunk = needs.chunks[chunk];
   plan.everything_resident = division.pinned_steps == planner.steps() && division.slots == needs.expert_count;

@@ -1,5 +1,6 @@
-// A pinned prefix, and a ring that runs ahead of the walker. See trunk_store.h.
+// Pinned steps, and a ring that runs ahead of the walker. See trunk_store.h.
 //
+// Pinned steps are read once, each in its turn of the first walk, so that none delays one that is needed before it.
 // The ring holds the steps that come next, oldest first: the one in use, then those read ahead. A step leaves when its
 // lease is given back, and its room is used for reading ahead at once. Where the walk will begin anew is taken from
 // the walk before (prefill chunks do not visit the head). Read-ahead that turns out wrong is taken back.
@@ -37,6 +38,8 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
 
  private:
   struct Pinned {
+    bool stays = false;     // false: a step of the ring
+    int next_of_ring = -1;  // the first step after this one that passes through the ring; -1: none
     std::uint64_t offset = 0;
     Arrival arrival = Arrival::absent;
     std::optional<Error> error;
@@ -53,6 +56,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   const BlockLayout& layout(int step) const { return layouts_[static_cast<std::size_t>(step)]; }
   std::uint64_t room(int step) const { return page_ceil(layout(step).slot_bytes); }
   Pinned& pinned(int step) { return pinned_[static_cast<std::size_t>(step)]; }
+  bool stays(int step) const { return pinned_[static_cast<std::size_t>(step)].stays; }
 
   void note_walk(int step);
   int following(int step) const;
@@ -60,6 +64,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   Result<Lease> acquire_ahead(int step);
   bool try_read(int step, Urgency urgency);  // false if the ring has no room
   void read_pinned(int step, Urgency urgency);
+  void load_up_to(int step);
   void read_ahead();
   void skip_to(int step);  // drops what is in the ring before `step`
   void submit(std::uint64_t tag, int step, std::byte* to, Urgency urgency);
@@ -71,7 +76,9 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   std::vector<BlockSpec> specs_;
   std::vector<BlockLayout> layouts_;
   PageArena pinned_memory_, ring_memory_;
-  std::vector<Pinned> pinned_;  // of steps [0, pinned_.size())
+  std::vector<Pinned> pinned_;  // by step
+  int first_of_ring_ = -1;      // -1: all steps are pinned
+  int loaded_ = 0;              // of the steps before this one all that stay have been asked for
   std::deque<Ahead> ahead_;     // oldest first; the leased step is the front one
   std::vector<Ahead> stale_;    // dropped while being read: their room is free when they land
   RingSpace space_;
@@ -93,15 +100,19 @@ RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layo
       next_tag_(layouts_.size()),
       turn_(steps() - 1) {
   SLUICE_CHECK(specs_.size() == layouts_.size());
-  SLUICE_CHECK(sizes.pinned_steps >= 0 && sizes.pinned_steps <= steps());
+  pinned_.resize(layouts_.size());
+  for (const int step : sizes.pinned) pinned_.at(static_cast<std::size_t>(step)).stays = true;
   std::uint64_t pinned_bytes = 0, largest = 0;
-  for (int step = 0; step < steps(); ++step) {
-    if (step >= sizes.pinned_steps) {
+  for (int step = steps(); step-- > 0;) {
+    Pinned& mine = pinned(step);
+    mine.next_of_ring = first_of_ring_;
+    if (mine.stays) {
+      mine.offset = pinned_bytes;
+      pinned_bytes += room(step);
+    } else {
+      first_of_ring_ = step;
       largest = std::max(largest, room(step));
-      continue;
     }
-    pinned_.push_back({pinned_bytes, Arrival::absent, std::nullopt});
-    pinned_bytes += room(step);
   }
   SLUICE_CHECK(sizes.ring_bytes >= largest);
   pinned_memory_ = PageArena(pinned_bytes);
@@ -121,32 +132,27 @@ Result<Lease> RingTrunk::acquire(int step) {
   SLUICE_CHECK(leased_ < 0 && step >= 0 && step < steps());
   note_walk(step);
   collect_landed();
-  return step < static_cast<int>(pinned_.size()) ? acquire_pinned(step) : acquire_ahead(step);
+  return stays(step) ? acquire_pinned(step) : acquire_ahead(step);
 }
 
-// Remembers where walks end, and sends off the pinned steps when the first one begins.
+// Remembers where walks end.
 void RingTrunk::note_walk(int step) {
-  if (last_ < 0)
-    for (int other = 0; other < static_cast<int>(pinned_.size()); ++other)
-      read_pinned(other, other == step ? Urgency::demand : Urgency::next);
   if (step <= last_) turn_ = last_;
   last_ = step;
 }
 
-// The step that is expected after `step` among those that pass through the ring.
+// The step that is expected after `step` among those that pass through the ring. Requires: there are such.
 int RingTrunk::following(int step) const {
-  const int first = static_cast<int>(pinned_.size());
-  if (step < first || step == turn_ || step + 1 == steps()) return first;
-  return step + 1;
+  const int next = pinned_[static_cast<std::size_t>(step)].next_of_ring;
+  const bool turns_before = step <= turn_ && next > turn_;
+  return next < 0 || turns_before ? first_of_ring_ : next;
 }
 
 Result<Lease> RingTrunk::acquire_pinned(int step) {
-  if (static_cast<int>(pinned_.size()) < steps()) {
-    skip_to(static_cast<int>(pinned_.size()));
-    read_ahead();
-  }
   Pinned& mine = pinned(step);
   if (mine.arrival == Arrival::absent && !mine.error) read_pinned(step, Urgency::demand);
+  if (first_of_ring_ >= 0) skip_to(following(step));
+  read_ahead();
   while (mine.arrival == Arrival::reading) wait_for_landing();
   if (mine.error) return tl::unexpected<Error>(*std::exchange(mine.error, std::nullopt));  // read again next time
   leased_ = step;
@@ -173,7 +179,7 @@ Result<Lease> RingTrunk::acquire_ahead(int step) {
 void RingTrunk::release(int step) {
   SLUICE_CHECK(leased_ == step);
   leased_ = -1;
-  if (step < static_cast<int>(pinned_.size())) return;
+  if (stays(step)) return;
   space_.give_back(ahead_.front().offset);
   ahead_.pop_front();
   collect_landed();
@@ -193,9 +199,17 @@ void RingTrunk::skip_to(int step) {
   }
 }
 
+void RingTrunk::load_up_to(int step) {
+  for (; loaded_ < step; ++loaded_)
+    if (stays(loaded_) && pinned(loaded_).arrival == Arrival::absent && !pinned(loaded_).error)
+      read_pinned(loaded_, Urgency::next);
+}
+
 void RingTrunk::read_ahead() {
+  if (first_of_ring_ < 0) return load_up_to(steps());
   while (true) {
     const int step = following(ahead_.empty() ? last_ : ahead_.back().step);
+    load_up_to(step > last_ ? step : steps());
     const bool there = std::ranges::any_of(ahead_, [&](const Ahead& a) { return a.step == step; });
     if (there || !try_read(step, Urgency::next)) return;
   }

@@ -1,6 +1,6 @@
 // The walk: every always-active block, in the order a token visits them, again and again.
 //
-// A prefix of the walk is pinned in memory; the rest passes through a ring of bytes that is read ahead of the walker.
+// Some steps are pinned in memory; the others pass through a ring of bytes that is read ahead of the walker.
 // Steps differ in size (Kimi K3: 23 MB to 528 MB), so the ring holds runs of bytes, not equal slots.
 // Called by the engine thread only.
 #pragma once
@@ -33,7 +33,7 @@ class TrunkStore {
 };
 
 struct TrunkSizes {
-  int pinned_steps = 0;          // steps [0, pinned_steps) stay resident
+  std::vector<int> pinned;       // steps that stay resident, ascending
   std::uint64_t ring_bytes = 0;  // at least the largest step that is not pinned; 0 if all are pinned
 };
 

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "support/random_blocks.h"
+#include "support/scattered_steps.h"
 
 namespace sluice {
 namespace {
@@ -19,16 +21,19 @@ class TrunkStoreTest : public testing::Test {
 
   int steps() const { return static_cast<int>(blocks_.size()); }
   const test::ScatteredBlock& block(int step) const { return blocks_[static_cast<std::size_t>(step)]; }
-  std::uint64_t largest_from(int first) const {
+  // The largest step that is not among those that are pinned when `count` are.
+  std::uint64_t largest_beside(int count) const {
+    const std::vector<int> pinned = test::scattered_steps(steps(), count);
     std::uint64_t largest = 0;
-    for (int step = first; step < steps(); ++step) largest = std::max(largest, block(step).layout.slot_bytes);
+    for (int step = 0; step < steps(); ++step)
+      if (!std::ranges::binary_search(pinned, step)) largest = std::max(largest, block(step).layout.slot_bytes);
     return largest;
   }
   std::unique_ptr<TrunkStore> store(int pinned, std::uint64_t ring) {
     std::vector<BlockSpec> specs;
     std::vector<BlockLayout> layouts;
     for (const test::ScatteredBlock& one : blocks_) specs.push_back(one.spec), layouts.push_back(one.layout);
-    return make_trunk_store(specs, layouts, {pinned, ring}, *queue_);
+    return make_trunk_store(specs, layouts, {test::scattered_steps(steps(), pinned), ring}, *queue_);
   }
 
   test::MemoryFiles files_;
@@ -41,7 +46,7 @@ TEST_F(TrunkStoreTest, EveryLeaseShowsTheBytesOnDisk) {
     for (double steps_of_ring : {1.0, 1.3, 2.0, 3.5, 30.0}) {
       SCOPED_TRACE(testing::Message() << pinned << " pinned, ring of " << steps_of_ring);
       const auto ring =
-          page_ceil(static_cast<std::uint64_t>(static_cast<double>(largest_from(pinned)) * steps_of_ring));
+          page_ceil(static_cast<std::uint64_t>(static_cast<double>(largest_beside(pinned)) * steps_of_ring));
       const auto trunk = store(pinned, ring);
       std::mt19937_64 random(static_cast<std::uint64_t>(pinned) * 100 + static_cast<std::uint64_t>(steps_of_ring));
       for (int walk = 0; walk < 12; ++walk) {
@@ -58,31 +63,32 @@ TEST_F(TrunkStoreTest, EveryLeaseShowsTheBytesOnDisk) {
 
 TEST_F(TrunkStoreTest, PinnedStepsAreReadOnceAndTheOthersOnceAWalk) {
   constexpr int kPinned = 5, kWalks = 6;
-  const auto trunk = store(kPinned, 2 * largest_from(kPinned));
+  const auto trunk = store(kPinned, 2 * largest_beside(kPinned));
   std::uint64_t pinned_bytes = 0, other_bytes = 0;
+  const std::vector<int> pinned = test::scattered_steps(steps(), kPinned);
   for (int step = 0; step < steps(); ++step)
-    (step < kPinned ? pinned_bytes : other_bytes) += block(step).layout.payload_bytes;
+    (std::ranges::binary_search(pinned, step) ? pinned_bytes : other_bytes) += block(step).layout.payload_bytes;
   for (int walk = 0; walk < kWalks; ++walk)
     for (int step = 0; step < steps(); ++step) ASSERT_TRUE(trunk->acquire(step).has_value());
   const std::uint64_t needed = pinned_bytes + kWalks * other_bytes, read = trunk->stats().bytes_read;
   EXPECT_GE(read, needed);
-  EXPECT_LE(read, needed + 2 * largest_from(kPinned));  // read ahead for the next walk
+  EXPECT_LE(read, needed + 2 * largest_beside(kPinned));  // read ahead for the next walk
 }
 
 TEST_F(TrunkStoreTest, ShortWalksStopReadingAheadWhereTheyEnd) {
   constexpr int kEnd = 9, kWalks = 10;  // as prefill does, which does not visit the head
-  const auto trunk = store(0, 2 * largest_from(0));
+  const auto trunk = store(0, 2 * largest_beside(0));
   std::uint64_t walk_bytes = 0;
   for (int step = 0; step < kEnd; ++step) walk_bytes += block(step).layout.payload_bytes;
   for (int walk = 0; walk < kWalks; ++walk)
     for (int step = 0; step < kEnd; ++step) ASSERT_TRUE(trunk->acquire(step).has_value());
   // One wrong guess (the first walk), and the read-ahead that is under way now.
-  EXPECT_LE(trunk->stats().bytes_read, kWalks * walk_bytes + 2 * 2 * largest_from(0));
+  EXPECT_LE(trunk->stats().bytes_read, kWalks * walk_bytes + 2 * 2 * largest_beside(0));
 }
 
 TEST_F(TrunkStoreTest, AFailedReadNamesTheStepAndTheNextWalkReadsAgain) {
   for (int pinned : {0, 6}) {
-    const auto trunk = store(pinned, 3 * largest_from(pinned));
+    const auto trunk = store(pinned, 3 * largest_beside(pinned));
     files_.set_faults({.short_reads = 0.2, .failing_reads = 0.1, .seed = 5});
     int failures = 0;
     for (int walk = 0; walk < 30; ++walk)
@@ -118,7 +124,7 @@ TEST_F(TrunkStoreTest, ACorruptScaleIsRefusedByName) {
         if (block(s).tensors[t].scales.bytes > 0) step = s, tensor = t;
     const test::RunOnDisk scales = block(step).tensors[tensor].scales;
     const std::byte before = std::exchange(files_.bytes(scales.file)[scales.offset], std::byte{254});
-    const auto trunk = store(pinned, largest_from(pinned));
+    const auto trunk = store(pinned, largest_beside(pinned));
     for (int s = 0; s <= step; ++s) {
       const auto lease = trunk->acquire(s);
       ASSERT_EQ(lease.has_value(), s < step);

@@ -27,6 +27,7 @@
 #include "support/golden_vector.h"
 #include "support/must.h"
 #include "support/relayout.h"
+#include "support/scattered_steps.h"
 #include "support/temp_dir.h"
 
 namespace sluice::test {
@@ -293,11 +294,16 @@ struct Trunk {
   std::unique_ptr<TrunkStore> store;
 };
 
-std::uint64_t largest_step(const World& world, int from) {
-  std::uint64_t largest = 0;
-  for (std::size_t step = static_cast<std::size_t>(from); step < world.bound.walk.size(); ++step)
-    largest = std::max(largest, page_ceil(world.bound.walk[step].slot_bytes));
-  return largest;
+// Some steps pinned, and a ring of so many tenths of the largest of the others.
+TrunkSizes sizes_of(const World& world, int pinned, int tenths) {
+  const int steps = static_cast<int>(world.bound.walk.size());
+  TrunkSizes sizes{scattered_steps(steps, pinned), 0};
+  for (int step = 0; step < steps; ++step)
+    if (!std::ranges::binary_search(sizes.pinned, step))
+      sizes.ring_bytes =
+          std::max(sizes.ring_bytes, page_ceil(world.bound.walk[static_cast<std::size_t>(step)].slot_bytes));
+  sizes.ring_bytes = page_ceil(sizes.ring_bytes * static_cast<std::uint64_t>(tenths) / 10);
+  return sizes;
 }
 
 TEST(TrunkLaw, EveryStepRightForAnySizesAndWalks) {
@@ -305,10 +311,8 @@ TEST(TrunkLaw, EveryStepRightForAnySizesAndWalks) {
     const int steps = static_cast<int>(world->bound.walk.size());
     for (const int pinned : {0, 1, 7, steps - 1, steps})
       for (const int tenths : {10, 13, 20, 37, 200}) {
-        const std::uint64_t ring =
-            pinned == steps ? 0 : page_ceil(largest_step(*world, pinned) * static_cast<std::uint64_t>(tenths) / 10);
         const FaultPlan faults = tenths % 2 == 0 ? kRude : kRudeDirect;
-        Trunk trunk(*world, faults, {pinned, ring}, 2);
+        Trunk trunk(*world, faults, sizes_of(*world, pinned, tenths), 2);
         std::mt19937_64 random(static_cast<std::uint64_t>(pinned * 1000 + tenths));
         for (int walk = 0; walk < 3; ++walk) {
           const int stop = walk == 1 ? static_cast<int>(random() % static_cast<std::uint64_t>(steps)) : steps - 1;
@@ -323,8 +327,7 @@ TEST(TrunkLaw, AFailingReadIsNamedAndForgotten) {
   const int steps = static_cast<int>(world.bound.walk.size());
   for (const int pinned : {0, 5})
     for (std::int64_t failing = 0; failing < 60; failing += 3) {
-      Trunk trunk(world, {.seed = 6, .fail_from = failing, .fail_count = 1}, {pinned, 2 * largest_step(world, pinned)},
-                  2);
+      Trunk trunk(world, {.seed = 6, .fail_from = failing, .fail_count = 1}, sizes_of(world, pinned, 20), 2);
       int failures = 0;
       for (int walk = 0; walk < 2; ++walk)
         for (int step = 0; step < steps; ++step) {
