@@ -4,7 +4,7 @@
 // top_k / experts_of_a_layer of one if routing has no locality, and never more than one. Every number of pinned steps
 // is tried, with the rest for slots, and what reads least is taken; that is nearly the whole trunk first, then experts,
 // but for what is left below the size of a step. Before that come the things that let reading and computing overlap: a
-// ring of two steps and slots for one layer's experts.
+// ring of three steps and slots for one layer's experts.
 //
 // A larger budget never reads more: each way of dividing reads less as memory grows, and so does the best of them. The
 // prefill chunk grows at fixed budgets; the memory it will take then is kept from the weights on the way there and lent
@@ -32,6 +32,7 @@ constexpr std::uint64_t kSlotRecord = 512;  // beside each slot: its layout, its
 // For each expert: its slot, and what the policy knows.
 constexpr std::uint64_t kExpertRecord = 8 + kPolicyBytesPerExpert;
 constexpr std::uint64_t kScratchShare = 8;       // scratch may take 1/8 of the budget
+constexpr std::uint64_t kRingSteps = 3;          // one in use, one that has come, one that is being read
 constexpr std::uint64_t kSlotsBesideALayer = 1;  // one expert of the next request beside a layer's
 
 struct Division {
@@ -94,7 +95,7 @@ class Planner {
   // A ring that reads ahead without stalls behind `count` pinned steps, but for a few outsized ones.
   std::uint64_t good_ring(std::size_t count) const {
     const std::uint64_t usual = std::min(page_ceil(order_.usual_step), largest_[count]);
-    return std::min(std::max(largest_[count], 2 * usual), trunk() - pinned_[count]);
+    return std::min(std::max(largest_[count], kRingSteps * usual), trunk() - pinned_[count]);
   }
   std::uint64_t chunk_begins_at(std::size_t chunk) const;
   std::uint64_t read_per_token(const Division& division) const {

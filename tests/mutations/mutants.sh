@@ -28,7 +28,7 @@ mutant "latent norms with the other epsilon" $k3/mla.cpp 's/config\.mla_norm_eps
 # Residual stream, 3.1 and 3.2
 mutant "final aggregator omitted" $k3/forward.cpp 's/pass\.residual\.read\(pass\.ops, w\[head_norm::res_norm\], w\[head_norm::res_proj\], w\[head_norm::norm\], pass\.x\);/std::vector<float> gain(pass.x.stride); format(w[head_norm::norm].format).decode_row(w[head_norm::norm], 0, std::span(gain).first(pass.x.width)); pass.ops.rms_norm(pass.residual.prefix(), std::span(gain).first(pass.x.width), config_.rms_norm_eps, pass.x);/; s/#include "base\/check.h"/#include "base\/check.h"\n#include "formats\/format.h"\n#pragma GCC diagnostic ignored "-Wsign-conversion"/'
 mutant "boundary one layer late" $k3/config.h 's/layer % attn_res_block_size == 0/(layer == 0 || layer % attn_res_block_size == 1 % attn_res_block_size)/'
-mutant "boundary mix without the old prefix" $k3/kda.cpp 's/(    pass\.residual\.read\(.*?\n)(    if \(close_block\) pass\.residual\.close_block\(\);\n)/    if (close_block \&\& layer > 0) std::ranges::fill(pass.residual.prefix()[0], 0.0f);\n$1$2/s; s/#include <cmath>/#include <algorithm>\n#include <cmath>/'
+mutant "boundary mix without the old prefix" $k3/kda.cpp 's/(      pass\.residual\.read\(.*?\n)(      if \(close_block\) pass\.residual\.close_block\(\);\n)/      if (close_block \&\& layer > 0) std::ranges::fill(pass.residual.prefix()[0], 0.0f);\n$1$2/s; s/#include <cmath>/#include <algorithm>\n#include <cmath>/'
 mutant "uniform mix" $kernels/elementwise.inl 's/p\[j\] = dot\(sources\[j\], f, count\) \*.*?;/p[j] = 0.f * square;/s'
 
 # MLP, 3.5 and 3.7

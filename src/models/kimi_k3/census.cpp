@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -18,16 +20,18 @@ std::string layer_prefix(int layer) { return fmt::format("language_model.model.l
 void add_kda(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
   const std::string prefix = layer_prefix(layer), label = fmt::format("layer {} attention", layer);
   const int hidden = c.hidden_size, width = c.kda_width(), dim = c.kda_head_dim, taps = c.short_conv_kernel_size;
-  walk.push_back(block(label + " in", prefix,
-                       {{kda_in::input_norm, "input_layernorm.weight", {1, hidden}},
-                        {kda_in::res_norm, "self_attention_res_norm.weight", {1, hidden}},
-                        {kda_in::res_proj, "self_attention_res_proj.weight", {1, hidden}},
-                        {kda_in::q_proj, "self_attn.q_proj.weight", {width, hidden}},
-                        {kda_in::k_proj, "self_attn.k_proj.weight", {width, hidden}},
-                        {kda_in::v_proj, "self_attn.v_proj.weight", {width, hidden}},
-                        {kda_in::q_conv, "self_attn.q_conv1d.weight", {width, taps}},
-                        {kda_in::k_conv, "self_attn.k_conv1d.weight", {width, taps}},
-                        {kda_in::v_conv, "self_attn.v_conv1d.weight", {width, taps}}}));
+  const auto stream = [&](const std::string& name) {
+    walk.push_back(block(label + " " + name, prefix,
+                         {{kda_stream::proj, "self_attn." + name + "_proj.weight", {width, hidden}},
+                          {kda_stream::conv, "self_attn." + name + "_conv1d.weight", {width, taps}}}));
+  };
+  stream("q");
+  append(walk.back(), prefix,
+         {{kda_stream::input_norm, "input_layernorm.weight", {1, hidden}},
+          {kda_stream::res_norm, "self_attention_res_norm.weight", {1, hidden}},
+          {kda_stream::res_proj, "self_attention_res_proj.weight", {1, hidden}}});
+  stream("k");
+  stream("v");
   walk.push_back(block(label + " gates", prefix,
                        {{kda_gates::f_a_proj, "self_attn.f_a_proj.weight", {dim, hidden}},
                         {kda_gates::f_b_proj, "self_attn.f_b_proj.weight", {width, dim}},
@@ -54,21 +58,30 @@ void add_mla(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
                         {mla_in::kv_b_proj,
                          "self_attn.kv_b_proj.weight",
                          {heads * (c.qk_nope_head_dim + c.v_head_dim), c.kv_lora_rank}}}));
-  walk.push_back(block(label + " out", prefix,
-                       {{mla_out::g_proj, "self_attn.g_proj.weight", {values, hidden}},
-                        {mla_out::o_proj, "self_attn.o_proj.weight", {hidden, values}}}));
+  walk.push_back(block(label + " gate", prefix, {{mla_gate::g_proj, "self_attn.g_proj.weight", {values, hidden}}}));
+  walk.push_back(block(label + " out", prefix, {{mla_out::o_proj, "self_attn.o_proj.weight", {hidden, values}}}));
 }
 
 void add_dense(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
   const std::string prefix = layer_prefix(layer), label = fmt::format("layer {} mlp", layer);
-  walk.push_back(block(label + " in", prefix,
-                       {{dense_in::post_norm, "post_attention_layernorm.weight", {1, c.hidden_size}},
-                        {dense_in::res_norm, "mlp_res_norm.weight", {1, c.hidden_size}},
-                        {dense_in::res_proj, "mlp_res_proj.weight", {1, c.hidden_size}},
-                        {dense_in::gate_proj, "mlp.gate_proj.weight", {c.intermediate_size, c.hidden_size}},
-                        {dense_in::up_proj, "mlp.up_proj.weight", {c.intermediate_size, c.hidden_size}}}));
-  walk.push_back(block(label + " out", prefix,
-                       {{dense_out::down_proj, "mlp.down_proj.weight", {c.hidden_size, c.intermediate_size}}}));
+  walk.push_back(block(label + " norms", prefix,
+                       {{dense_norms::post_norm, "post_attention_layernorm.weight", {1, c.hidden_size}},
+                        {dense_norms::res_norm, "mlp_res_norm.weight", {1, c.hidden_size}},
+                        {dense_norms::res_proj, "mlp_res_proj.weight", {1, c.hidden_size}}}));
+  const DenseSlices slices = dense_slices(c);
+  const auto add = [&](const char* name, Shape shape, const std::vector<int>& rows) {
+    int first = 0;
+    for (const int count : rows) {
+      TensorSpec slice{prefix + "mlp." + name + ".weight", shape};
+      slice.first_row = first;
+      slice.row_count = count;
+      walk.push_back({fmt::format("{} {} rows {}..{}", label, name, first, first + count - 1), {std::move(slice)}});
+      first += count;
+    }
+  };
+  add("gate_proj", {c.intermediate_size, c.hidden_size}, slices.inner);
+  add("up_proj", {c.intermediate_size, c.hidden_size}, slices.inner);
+  add("down_proj", {c.hidden_size, c.intermediate_size}, slices.hidden);
 }
 
 void add_moe(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
@@ -83,10 +96,11 @@ void add_moe(const KimiK3Config& c, int layer, std::vector<BlockSpec>& walk) {
              {router::gate, "block_sparse_moe.gate.weight", {c.num_experts, hidden}},
              {router::bias, "block_sparse_moe.gate.e_score_correction_bias", {1, c.num_experts}},
              {router::latent_down_proj, "block_sparse_moe.routed_expert_down_proj.weight", {latent, hidden}}}));
-  walk.push_back(block(label + "shared experts", prefix,
-                       {{shared::gate_proj, "block_sparse_moe.shared_experts.gate_proj.weight", {inner, hidden}},
-                        {shared::up_proj, "block_sparse_moe.shared_experts.up_proj.weight", {inner, hidden}},
-                        {shared::down_proj, "block_sparse_moe.shared_experts.down_proj.weight", {hidden, inner}}}));
+  walk.push_back(block(label + "shared experts in", prefix,
+                       {{shared_in::gate_proj, "block_sparse_moe.shared_experts.gate_proj.weight", {inner, hidden}},
+                        {shared_in::up_proj, "block_sparse_moe.shared_experts.up_proj.weight", {inner, hidden}}}));
+  walk.push_back(block(label + "shared experts out", prefix,
+                       {{shared_out::down_proj, "block_sparse_moe.shared_experts.down_proj.weight", {hidden, inner}}}));
   walk.push_back(
       block(label + "latent out", prefix,
             {{latent_out::latent_norm, "block_sparse_moe.routed_expert_norm.weight", {1, latent}},
@@ -115,14 +129,34 @@ BlockSpec expert_block(const KimiK3Config& c, int layer, int number) {
 
 }  // namespace
 
+namespace {
+
+// Slices of about 128 MiB (in bf16), of whole blocks of 128 rows, whose scales some formats share.
+std::vector<int> slices_of(Shape matrix) {
+  constexpr int kSliceBytes = 128 << 20, kBlockRows = 128;
+  const int rows = std::max(kSliceBytes / (2 * matrix.cols) / kBlockRows, 1) * kBlockRows;
+  std::vector<int> slices;
+  for (int first = 0; first < matrix.rows; first += rows) slices.push_back(std::min(rows, matrix.rows - first));
+  return slices;
+}
+
+}  // namespace
+
+DenseSlices dense_slices(const KimiK3Config& config) {
+  return {slices_of({config.intermediate_size, config.hidden_size}),
+          slices_of({config.hidden_size, config.intermediate_size})};
+}
+
 WalkSteps walk_steps(const KimiK3Config& config, int layers) {
   SLUICE_CHECK(layers >= 1 && layers <= config.num_hidden_layers);
   WalkSteps steps;
+  const DenseSlices slices = dense_slices(config);
+  const int dense_steps = 1 + 2 * static_cast<int>(slices.inner.size()) + static_cast<int>(slices.hidden.size());
   int next = 0;
   for (int layer = 0; layer < layers; ++layer) {
-    const int attention = next, ffn = attention + (config.is_mla[static_cast<std::size_t>(layer)] ? 2 : 3);
+    const int attention = next, ffn = attention + (config.is_mla[static_cast<std::size_t>(layer)] ? 3 : 5);
     steps.layers.push_back({attention, ffn});
-    next = ffn + (config.is_dense(layer) ? 2 : 3);
+    next = ffn + (config.is_dense(layer) ? dense_steps : 4);
   }
   steps.head_norm = next;
   steps.head_slices = next + 1;

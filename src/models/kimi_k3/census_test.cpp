@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "formats/format.h"
@@ -90,24 +91,39 @@ TEST(KimiK3Census, EnumsNumberTheTensorsOfTheirSteps) {
   };
   const auto at = [&](int layer) { return steps.layers[static_cast<std::size_t>(layer)]; };
   const std::string layers = "language_model.model.layers.";
-  EXPECT_EQ(name(at(0).attention, kda_in::v_conv), layers + "0.self_attn.v_conv1d.weight");
-  EXPECT_EQ(name(at(0).attention + 1, kda_gates::a_log), layers + "0.self_attn.A_log");
-  EXPECT_EQ(name(at(0).attention + 1, kda_gates::o_norm), layers + "0.self_attn.o_norm.weight");
-  EXPECT_EQ(name(at(0).attention + 2, kda_out::o_proj), layers + "0.self_attn.o_proj.weight");
-  EXPECT_EQ(name(at(0).ffn, dense_in::up_proj), layers + "0.mlp.up_proj.weight");
-  EXPECT_EQ(name(at(0).ffn + 1, dense_out::down_proj), layers + "0.mlp.down_proj.weight");
+  EXPECT_EQ(name(at(0).attention + 2, kda_stream::conv), layers + "0.self_attn.v_conv1d.weight");
+  EXPECT_EQ(name(at(0).attention, kda_stream::res_proj), layers + "0.self_attention_res_proj.weight");
+  EXPECT_EQ(name(at(0).attention + 1, kda_stream::proj), layers + "0.self_attn.k_proj.weight");
+  EXPECT_EQ(name(at(0).attention + 3, kda_gates::a_log), layers + "0.self_attn.A_log");
+  EXPECT_EQ(name(at(0).attention + 3, kda_gates::o_norm), layers + "0.self_attn.o_norm.weight");
+  EXPECT_EQ(name(at(0).attention + 4, kda_out::o_proj), layers + "0.self_attn.o_proj.weight");
+  const int slices = static_cast<int>(dense_slices(config).inner.size());
+  EXPECT_EQ(name(at(0).ffn, dense_norms::res_proj), layers + "0.mlp_res_proj.weight");
+  EXPECT_EQ(name(at(0).ffn + slices, dense_slice::rows), layers + "0.mlp.gate_proj.weight");
+  EXPECT_EQ(name(at(0).ffn + 1 + slices, dense_slice::rows), layers + "0.mlp.up_proj.weight");
+  EXPECT_EQ(name(at(0).ffn + 1 + 2 * slices, dense_slice::rows), layers + "0.mlp.down_proj.weight");
   EXPECT_EQ(name(at(92).attention, mla_in::kv_a_proj), layers + "92.self_attn.kv_a_proj_with_mqa.weight");
   EXPECT_EQ(name(at(92).attention, mla_in::kv_b_proj), layers + "92.self_attn.kv_b_proj.weight");
-  EXPECT_EQ(name(at(92).attention + 1, mla_out::o_proj), layers + "92.self_attn.o_proj.weight");
+  EXPECT_EQ(name(at(92).attention + 2, mla_out::o_proj), layers + "92.self_attn.o_proj.weight");
   EXPECT_EQ(name(at(92).ffn, router::latent_down_proj), layers + "92.block_sparse_moe.routed_expert_down_proj.weight");
-  EXPECT_EQ(name(at(92).ffn + 1, shared::down_proj), layers + "92.block_sparse_moe.shared_experts.down_proj.weight");
-  EXPECT_EQ(name(at(92).ffn + 2, latent_out::latent_up_proj),
+  EXPECT_EQ(name(at(92).ffn + 2, shared_out::down_proj),
+            layers + "92.block_sparse_moe.shared_experts.down_proj.weight");
+  EXPECT_EQ(name(at(92).ffn + 3, latent_out::latent_up_proj),
             layers + "92.block_sparse_moe.routed_expert_up_proj.weight");
   EXPECT_EQ(name(steps.head_norm, head_norm::res_proj), "language_model.model.output_attn_res_proj.weight");
   const BlockSpec seventh = wanted.expert(5, 7);
   EXPECT_EQ(seventh.label, "layer 5 expert 7");
   EXPECT_EQ(seventh.tensors[expert::w3].name, layers + "5.block_sparse_moe.experts.7.w3.weight");
   EXPECT_EQ(seventh.tensors[expert::w2].shape, (Shape{3584, 3072}));
+}
+
+TEST(KimiK3Census, NoStepIsMuchLargerThanTheOthers) {
+  const KimiK3Config config = released();
+  const Census wanted = census(config, 93);
+  for (const BlockSpec& step : wanted.walk) EXPECT_LE(stored_bytes(step), 190'000'000u) << step.label;
+  const DenseSlices slices = dense_slices(config);
+  EXPECT_EQ(std::accumulate(slices.inner.begin(), slices.inner.end(), 0), config.intermediate_size);
+  EXPECT_EQ(std::accumulate(slices.hidden.begin(), slices.hidden.end(), 0), config.hidden_size);
 }
 
 TEST(KimiK3Census, HeadComesInSlicesOfAtMost32MiB) {

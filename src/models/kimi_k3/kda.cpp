@@ -35,45 +35,45 @@ std::uint64_t Kda::state_floats(const KimiK3Config& config) {
 }
 
 Result<> Kda::run(Pass& pass, int layer, int first_step, bool close_block) {
-  {
-    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.residual.read(pass.ops, w[kda_in::res_norm], w[kda_in::res_proj], w[kda_in::input_norm], pass.x);
-    if (close_block) pass.residual.close_block();
-    project(pass, w);
-    convolve(pass, layer, w);
+  for (int stream = 0; stream < 3; ++stream) {
+    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + stream));
+    if (stream == 0) {
+      pass.residual.read(pass.ops, w[kda_stream::res_norm], w[kda_stream::res_proj], w[kda_stream::input_norm], pass.x);
+      if (close_block) pass.residual.close_block();
+    }
+    project(pass, layer, stream, w);
   }
+  normalise(pass);
   {
-    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 1));
+    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 3));
     gates(pass, w);
     recur(pass, layer);
     normalise_and_gate(pass, w);
   }
-  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 2));
+  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 4));
   const Product out[] = {{w[kda_out::o_proj], z_and_out_.slice(0, pass.rows()), pass.output}};
   pass.ops.matmul(out);
   return {};
 }
 
-void Kda::project(Pass& pass, const Lease& w) {
-  const int rows = pass.rows();
-  const Product qkv[] = {{w[kda_in::q_proj], pass.x, raw_q_.slice(0, rows)},
-                         {w[kda_in::k_proj], pass.x, raw_k_.slice(0, rows)},
-                         {w[kda_in::v_proj], pass.x, raw_v_.slice(0, rows)}};
-  pass.ops.matmul(qkv);
+void Kda::project(Pass& pass, int layer, int stream, const Lease& w) {
+  const int width = config_.kda_width(), kernel = config_.short_conv_kernel_size;
+  const std::size_t history = static_cast<std::size_t>(width) * static_cast<std::size_t>(kernel - 1);
+  const std::size_t matrix = static_cast<std::size_t>(width) * static_cast<std::size_t>(config_.kda_head_dim);
+  const Rows raw[] = {raw_q_, raw_k_, raw_v_}, convolved[] = {q_, k_, v_};
+  const Rows input = raw[stream], output = convolved[stream];
+  const Product product[] = {{w[kda_stream::proj], pass.x, input.slice(0, pass.rows())}};
+  pass.ops.matmul(product);
+  const std::span<const float> taps = decode_vector(w[kda_stream::conv], taps_);
+  for (const Segment& segment : pass.segments)
+    pass.ops.short_conv(
+        input.slice(segment.first_row, segment.rows), taps, kernel,
+        segment.state->recurrent(layer).subspan(matrix + static_cast<std::size_t>(stream) * history, history),
+        output.slice(segment.first_row, segment.rows));
 }
 
-void Kda::convolve(Pass& pass, int layer, const Lease& w) {
-  const int width = config_.kda_width(), kernel = config_.short_conv_kernel_size, dim = config_.kda_head_dim;
-  const std::size_t history = static_cast<std::size_t>(width) * static_cast<std::size_t>(kernel - 1);
-  const std::size_t matrix = static_cast<std::size_t>(width) * static_cast<std::size_t>(dim);
-  const Rows inputs[] = {raw_q_, raw_k_, raw_v_}, outputs[] = {q_, k_, v_};
-  for (std::size_t stream = 0; stream < 3; ++stream) {
-    const std::span<const float> taps = decode_vector(w[kda_in::q_conv + static_cast<int>(stream)], taps_);
-    for (const Segment& segment : pass.segments)
-      pass.ops.short_conv(inputs[stream].slice(segment.first_row, segment.rows), taps, kernel,
-                          segment.state->recurrent(layer).subspan(matrix + stream * history, history),
-                          outputs[stream].slice(segment.first_row, segment.rows));
-  }
+void Kda::normalise(Pass& pass) {
+  const int dim = config_.kda_head_dim;
   const float query_scale = 1.0f / std::sqrt(static_cast<float>(dim));
   pass.ops.l2_norm(q_.slice(0, pass.rows()), dim, kL2Epsilon, query_scale);
   pass.ops.l2_norm(k_.slice(0, pass.rows()), dim, kL2Epsilon, 1.0f);

@@ -19,11 +19,11 @@ class Kda {
   static std::uint64_t state_floats(const KimiK3Config& config);
 
  private:
-  void project(Pass& pass, const Lease& w);              // steps 1
-  void convolve(Pass& pass, int layer, const Lease& w);  // step 2, 3, 4
-  void gates(Pass& pass, const Lease& w);                // steps 5, 6, and W_g x
-  void recur(Pass& pass, int layer);                     // step 7
-  void normalise_and_gate(Pass& pass, const Lease& w);   // step 8
+  void project(Pass& pass, int layer, int stream, const Lease& w);  // steps 1, 2, 3 for q, k or v
+  void normalise(Pass& pass);                                       // step 4
+  void gates(Pass& pass, const Lease& w);                           // steps 5, 6, and W_g x
+  void recur(Pass& pass, int layer);                                // step 7
+  void normalise_and_gate(Pass& pass, const Lease& w);              // step 8
 
   const KimiK3Config& config_;
   Rows raw_q_, raw_k_, raw_v_;  // before the convolution

@@ -36,11 +36,14 @@ Result<> Mla::run(Pass& pass, int layer, int first_step, bool close_block) {
     heads_.remember(pass.segments, layer);
     heads_.attend(pass.ops, w[mla_in::kv_b_proj], pass.segments, layer, {});
   }
-  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 1));
   const Rows out = heads_.out(), gate = gate_.slice(0, pass.rows());
-  const Product to_gate[] = {{w[mla_out::g_proj], pass.x, gate}};
-  pass.ops.matmul(to_gate);
+  {
+    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 1));
+    const Product to_gate[] = {{w[mla_gate::g_proj], pass.x, gate}};
+    pass.ops.matmul(to_gate);
+  }
   pass.ops.gate_sigmoid(gate, out);
+  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 2));
   const Product to_output[] = {{w[mla_out::o_proj], out, pass.output}};
   pass.ops.matmul(to_output);
   return {};

@@ -12,7 +12,8 @@ namespace {
 constexpr float kRouterSumEpsilon = 1e-20f;  // spec 3.7
 }
 
-DenseMlp::DenseMlp(const KimiK3Config& config, Workspace& work, int rows) : config_(config) {
+DenseMlp::DenseMlp(const KimiK3Config& config, Workspace& work, int rows)
+    : config_(config), slices_(dense_slices(config)) {
   gate_ = work.rows(rows, config.intermediate_size);
   up_ = work.rows(rows, config.intermediate_size);
 }
@@ -21,14 +22,23 @@ Result<> DenseMlp::run(Pass& pass, int first_step) {
   const Rows gate = gate_.slice(0, pass.rows()), up = up_.slice(0, pass.rows());
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.residual.read(pass.ops, w[dense_in::res_norm], w[dense_in::res_proj], w[dense_in::post_norm], pass.x);
-    const Product in[] = {{w[dense_in::gate_proj], pass.x, gate}, {w[dense_in::up_proj], pass.x, up}};
-    pass.ops.matmul(in);
+    pass.residual.read(pass.ops, w[dense_norms::res_norm], w[dense_norms::res_proj], w[dense_norms::post_norm], pass.x);
   }
+  int step = first_step + 1;
+  TRY(project(pass, step, slices_.inner, pass.x, gate));
+  TRY(project(pass, step, slices_.inner, pass.x, up));
   pass.ops.situ(gate, up, config_.activation_situ_beta, config_.activation_situ_linear_beta, gate);
-  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 1));
-  const Product out[] = {{w[dense_out::down_proj], gate, pass.output}};
-  pass.ops.matmul(out);
+  return project(pass, step, slices_.hidden, gate, pass.output);
+}
+
+Result<> DenseMlp::project(Pass& pass, int& step, const std::vector<int>& slices, Rows x, Rows y) {
+  int first = 0;
+  for (const int rows : slices) {
+    TRY_TAKE(const Lease w, pass.trunk.acquire(step++));
+    const Product part[] = {{w[dense_slice::rows], x, y.columns(first, rows)}};
+    pass.ops.matmul(part);
+    first += rows;
+  }
   return {};
 }
 
@@ -75,17 +85,20 @@ Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::functi
   if (routed) routed(layer, routes);
   runner_->start(layer, z_.slice(0, rows), routes, outputs_);
   {  // the shared experts are multiplied while routed ones are still on their way
-    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 1));
     const Rows gate = shared_gate_.slice(0, rows), up = shared_up_.slice(0, rows);
-    const Product in[] = {{w[shared::gate_proj], pass.x, gate}, {w[shared::up_proj], pass.x, up}};
-    pass.ops.matmul(in);
+    {
+      TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 1));
+      const Product in[] = {{w[shared_in::gate_proj], pass.x, gate}, {w[shared_in::up_proj], pass.x, up}};
+      pass.ops.matmul(in);
+    }
     pass.ops.situ(gate, up, config_.activation_situ_beta, config_.activation_situ_linear_beta, gate);
-    const Product out[] = {{w[shared::down_proj], gate, shared_out_.slice(0, rows)}};
+    TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 2));
+    const Product out[] = {{w[shared_out::down_proj], gate, shared_out_.slice(0, rows)}};
     pass.ops.matmul(out);
   }
   const Rows sum = sum_.slice(0, rows);
   TRY(runner_->finish(sum));
-  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 2));
+  TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 3));
   pass.ops.rms_norm(sum, decode_vector(w[latent_out::latent_norm], vector_), config_.rms_norm_eps,
                     sum);  // once, on the aggregate
   const Product up[] = {{w[latent_out::latent_up_proj], sum, pass.output}};

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "compute/workspace.h"
 #include "models/kimi_k3/census.h"
@@ -19,7 +20,11 @@ class DenseMlp {
   Result<> run(Pass& pass, int first_step);  // leaves the result in pass.output
 
  private:
+  // y = W x, W in slices of rows from `step` on, which is moved behind them.
+  static Result<> project(Pass& pass, int& step, const std::vector<int>& slices, Rows x, Rows y);
+
   const KimiK3Config& config_;
+  DenseSlices slices_;
   Rows gate_, up_;
 };
 
