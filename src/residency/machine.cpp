@@ -49,16 +49,20 @@ std::optional<std::uint64_t> field(std::string_view text, std::string_view name)
 // How one version of cgroups spells its files.
 struct Spelling {
   const char* limit;
+  const char* throttle;  // above it the group is slowed down until it gives memory back; null where there is none
   const char* usage;
   const char* inactive_file;
   const char* active_file;
 };
-constexpr Spelling kVersion2 = {"memory.max", "memory.current", "inactive_file", "active_file"};
-constexpr Spelling kVersion1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+constexpr Spelling kVersion2 = {"memory.max", "memory.high", "memory.current", "inactive_file", "active_file"};
+constexpr Spelling kVersion1 = {"memory.limit_in_bytes", nullptr, "memory.usage_in_bytes", "total_inactive_file",
                                 "total_active_file"};
 
 void apply_group(Machine& machine, const std::string& directory, const Spelling& names) {
-  const auto limit = to_number(read_text(directory + "/" + names.limit));
+  std::optional<std::uint64_t> limit = to_number(read_text(directory + "/" + names.limit));
+  const auto throttle =
+      names.throttle != nullptr ? to_number(read_text(directory + "/" + names.throttle)) : std::nullopt;
+  if (throttle) limit = std::min(limit.value_or(*throttle), *throttle);
   if (!limit) return;  // "max", or no such group
   const std::uint64_t usage = to_number(read_text(directory + "/" + names.usage)).value_or(0);
   const std::string stat = read_text(directory + "/memory.stat");

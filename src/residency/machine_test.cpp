@@ -39,6 +39,15 @@ TEST_F(MachineTest, AVersion2LimitOfAnAncestorCounts) {
   EXPECT_EQ(machine().available_bytes, 409600u - 204800 + 102400);
 }
 
+TEST_F(MachineTest, WhereAGroupIsThrottledCountsAsItsLimit) {
+  write("proc/self/cgroup", "0::/outer/inner\n");
+  write("cgroup/outer/inner/memory.max", "max\n");
+  write("cgroup/outer/inner/memory.high", "300000\n");
+  write("cgroup/outer/inner/memory.current", "100000\n");
+  EXPECT_EQ(machine().total_bytes, 300000u);
+  EXPECT_EQ(machine().available_bytes, 200000u);
+}
+
 TEST_F(MachineTest, AVersion1LimitCountsAlsoWhenItsPathIsHidden) {
   write("proc/self/cgroup", "9:name=systemd:/x\n4:memory:/hidden/path\n");
   write("cgroup/memory/memory.limit_in_bytes", "500000\n");
