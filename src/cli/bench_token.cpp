@@ -37,6 +37,7 @@ nlohmann::json to_json(const TokenBench& bench) {
                        {"touched_bytes_per_token", entry.touched_bytes_per_token},
                        {"expert_hit_rate", entry.expert_hit_rate},
                        {"exposed_io_s", entry.exposed_io_s},
+                       {"disk_busy_s", entry.disk_busy_s},
                        {"rounds_s", entry.rounds_s}});
   return {{"threads", bench.threads},
           {"isa", bench.isa},
@@ -52,15 +53,16 @@ Result<> run(Flags flags) {
   }
   const bool table = flags.json != "-";
   if (table)
-    fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11}\n", "budget", "per token", "disk floor",
-               "memory floor", "ratio", "read", "hits", "exposed I/O");
+    fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11} {:>10}\n", "budget", "per token", "disk floor",
+               "memory floor", "ratio", "read", "hits", "exposed I/O", "disk busy");
   TRY_TAKE(const TokenBench bench, bench_token(flags.options, [&](const TokenBenchEntry& entry) {
              if (!table) return;
-             fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6.2f} {:>12} {:>5.1f}% {:>11}\n",
+             fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6.2f} {:>12} {:>5.1f}% {:>11} {:>10}\n",
                         format_bytes(entry.memory_bytes), format_seconds(entry.s_per_token),
                         format_seconds(entry.disk_floor_s), format_seconds(entry.memory_floor_s), entry.ratio,
                         format_bytes(static_cast<std::uint64_t>(entry.bytes_read_per_token)),
-                        100 * entry.expert_hit_rate, format_seconds(entry.exposed_io_s));
+                        100 * entry.expert_hit_rate, format_seconds(entry.exposed_io_s),
+                        format_seconds(entry.disk_busy_s));
              std::fflush(stdout);
            }));
   if (table)

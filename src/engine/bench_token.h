@@ -32,6 +32,7 @@ struct TokenBenchEntry {
   double disk_alone_floor_s = 0, memory_alone_floor_s = 0;  // without
   double ratio = 0;                                         // s_per_token to the higher of the first two floors
   double exposed_io_s = 0;                                  // of a token, spent waiting for reads
+  double disk_busy_s = 0;                                   // of a token, with at least one read under way
   // Of a token.
   double bytes_read_per_token = 0, trunk_bytes_per_token = 0, expert_bytes_per_token = 0;
   double touched_bytes_per_token = 0;

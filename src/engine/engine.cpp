@@ -60,7 +60,8 @@ const char* Engine::io_mode() const {
 }
 
 EngineStats Engine::stats() const {
-  return {trunk_->stats(), experts_ ? experts_->stats() : ExpertStats{}, embedding_->bytes_read()};
+  return {trunk_->stats(), experts_ ? experts_->stats() : ExpertStats{}, embedding_->bytes_read(),
+          queue_->stats().busy_seconds};
 }
 
 void Engine::observe(std::function<void(int, const Routes&)> routed, std::function<void(int, Rows)> after_layer) {

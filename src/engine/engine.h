@@ -20,6 +20,7 @@ struct EngineStats {
   TrunkStats trunk;
   ExpertStats experts;
   std::uint64_t embedding_bytes_read = 0;
+  double disk_busy_seconds = 0;  // time in which at least one read was under way
 };
 
 // The next rows of one sequence in a step of many.

@@ -13,6 +13,13 @@ namespace {
 
 double exposed_seconds(const EngineStats& stats) { return stats.trunk.exposed_seconds + stats.experts.exposed_seconds; }
 
+// While something was being read.
+double disk_rate(const EngineStats& stats) {
+  const auto bytes =
+      static_cast<double>(stats.trunk.bytes_read + stats.experts.bytes_read + stats.embedding_bytes_read);
+  return stats.disk_busy_seconds > 0 ? bytes / stats.disk_busy_seconds : 0;
+}
+
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -46,7 +53,11 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
         {"experts_read", report.stats.experts.bytes_read},
         {"embedding_read", report.stats.embedding_bytes_read}}},
       {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
-      {"io", {{"exposed_s", exposed_seconds(report.stats)}, {"mode", engine.io_mode()}}},
+      {"io",
+       {{"exposed_s", exposed_seconds(report.stats)},
+        {"busy_s", report.stats.disk_busy_seconds},
+        {"bytes_per_s", disk_rate(report.stats)},
+        {"mode", engine.io_mode()}}},
       {"speculation", {{"drafted", 0}, {"accepted", 0}}},
   };
 }
@@ -64,9 +75,10 @@ std::string to_text(const RunReport& report, const Engine& engine) {
                         decoded / made.decode_seconds);
   text += fmt::format("\nmemory: peak {} of a budget of {}", format_bytes(report.peak_rss_bytes),
                       format_bytes(plan.budget_bytes));
-  text += fmt::format("\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); waited {} for it",
-                      format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read),
-                      format_bytes(engine.expert_bytes()), format_seconds(exposed_seconds(stats)));
+  text += fmt::format(
+      "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
+      format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
+      format_rate(disk_rate(stats)), format_seconds(exposed_seconds(stats)));
   text += fmt::format("\nexperts found in memory: {} of {} ({})", format_count(stats.experts.hits),
                       format_count(stats.experts.requests), percent(stats.experts.hits, stats.experts.requests));
   return text;

@@ -1,0 +1,40 @@
+// What `sluice bench token` prints explains itself: the ratio follows from its own figures.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "support/sluice_program.h"
+
+namespace sluice::test {
+namespace {
+
+TEST(BenchToken, ItsFiguresExplainEachOther) {
+  const Bounds bounds = memory_bounds(demo_model());
+  const std::string budgets = std::to_string(bounds.minimum) + "," + std::to_string(bounds.resident);
+  const Outcome outcome =
+      sluice({"bench", "token", demo_model().string(), "--memory", budgets, "--tokens", "3", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json entries = nlohmann::json::parse(outcome.out).at("entries");
+  ASSERT_EQ(entries.size(), 2u);
+  const auto figure = [&](std::size_t entry, const char* name) { return entries[entry].at(name).get<double>(); };
+  for (std::size_t entry = 0; entry < 2; ++entry) {
+    const double floor = std::max(figure(entry, "disk_floor_s"), figure(entry, "memory_floor_s"));
+    EXPECT_GT(floor, 0);
+    EXPECT_NEAR(figure(entry, "ratio"), figure(entry, "s_per_token") / floor, 1e-6 * figure(entry, "ratio"));
+    EXPECT_LE(figure(entry, "exposed_io_s"), figure(entry, "s_per_token"));
+    EXPECT_LE(figure(entry, "trunk_bytes_per_token") + figure(entry, "expert_bytes_per_token"),
+              figure(entry, "bytes_read_per_token"));
+  }
+  EXPECT_EQ(figure(0, "memory_bytes"), static_cast<double>(bounds.minimum));
+  EXPECT_GT(figure(0, "bytes_read_per_token"), figure(0, "touched_bytes_per_token") / 2);
+  EXPECT_EQ(figure(1, "trunk_bytes_per_token"), 0);
+}
+
+TEST(BenchToken, RefusesABudgetBelowTheMinimum) {
+  EXPECT_EQ(sluice({"bench", "token", demo_model().string(), "--memory", "1M"}).exit_code, 3);
+  EXPECT_EQ(sluice({"bench", "token", demo_model().string(), "--memory", "lots"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace sluice::test
