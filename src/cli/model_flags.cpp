@@ -9,8 +9,8 @@
 
 namespace sluice::cli {
 
-void ModelFlags::add(CLI::App& command) {
-  command.add_option("MODEL", directory_, "Checkpoint directory")->required();
+void ModelFlags::add(CLI::App& command, bool needs_model) {
+  command.add_option("MODEL", directory_, "Checkpoint directory")->required(needs_model);
   CLI::Option* memory =
       command
           .add_option("--memory", memory_,

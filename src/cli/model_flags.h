@@ -15,8 +15,8 @@ namespace sluice::cli {
 class ModelFlags {
  public:
   // Adds MODEL and the flags to a command.
-  void add(CLI::App& command);
-  const std::string& directory() const { return directory_; }
+  void add(CLI::App& command, bool needs_model = true);
+  const std::string& directory() const { return directory_; }  // empty if none was named
   // Sizes and modes parsed; a wrong value is an error that names its flag.
   Result<EngineOptions> options() const;
 

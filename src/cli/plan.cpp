@@ -24,6 +24,7 @@ struct PlanFlags {
 };
 
 constexpr std::size_t kFewestRungs = 4;  // between the minimum and everything resident
+constexpr std::uint64_t kNextStep = std::uint64_t{1} << 30;
 
 // The minimum, the presets, this budget and everything resident. Small models, whose presets fall together, get parts
 // of the way instead.
@@ -64,6 +65,8 @@ Result<> run_plan(const PlanFlags& flags) {
   const Machine& machine = report.measured.machine;
   report.forecast = forecast(report.plan, machine);
   TRY_TAKE(report.ladder, climb(found, report.plan, machine));
+  TRY_TAKE(report.next.plan, make_plan(found.needs, report.plan.budget_bytes + kNextStep));
+  report.next.forecast = forecast(report.next.plan, machine);
   if (report.plan.planned_bytes > machine.available_bytes)
     warn(fmt::format("this plan holds {}, and the machine has {} available now",
                      format_bytes(report.plan.planned_bytes), format_bytes(machine.available_bytes)));

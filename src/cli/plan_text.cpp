@@ -2,6 +2,9 @@
 #include "cli/plan_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include <nlohmann/json.hpp>
 
@@ -107,6 +110,25 @@ std::string ladder_lines(const PlanReport& report) {
   return text;
 }
 
+// What one more GiB would buy, and where it would go.
+std::string next_line(const PlanReport& report) {
+  const MemoryPlan &now = report.plan, &next = report.next.plan;
+  if (now.everything_resident) return "More memory would change nothing: every weight stays.\n";
+  std::vector<std::string> gains;
+  if (next.parts.trunk_pinned > now.parts.trunk_pinned)
+    gains.push_back(format_bytes(next.parts.trunk_pinned - now.parts.trunk_pinned) + " more of the trunk");
+  if (next.expert_slots > now.expert_slots)
+    gains.push_back(fmt::format("{} more experts", format_count(static_cast<std::uint64_t>(next.expert_slots) -
+                                                                static_cast<std::uint64_t>(now.expert_slots))));
+  if (next.prefill_chunk > now.prefill_chunk)
+    gains.push_back(fmt::format("{} prompt tokens at a time instead of {}", next.prefill_chunk, now.prefill_chunk));
+  if (gains.empty()) gains.emplace_back("longer read-ahead alone");
+  return fmt::format("One more GiB would buy {}: {} less to read a token, {} a token (limit: {}).\n",
+                     fmt::join(gains, ", "),
+                     format_bytes(read_bytes(now) - std::min(read_bytes(now), read_bytes(next))),
+                     format_seconds(report.next.forecast.seconds_per_token), report.next.forecast.limit);
+}
+
 nlohmann::json figures(const MemoryPlan& plan, const Forecast& forecast) {
   return {{"budget_bytes", plan.budget_bytes},
           {"planned_bytes", plan.planned_bytes},
@@ -121,7 +143,8 @@ nlohmann::json figures(const MemoryPlan& plan, const Forecast& forecast) {
 }  // namespace
 
 std::string to_text(const PlanReport& report) {
-  return model_lines(report) + "\n" + part_lines(report) + "\n" + speed_lines(report) + "\n" + ladder_lines(report);
+  return model_lines(report) + "\n" + part_lines(report) + "\n" + speed_lines(report) + "\n" + ladder_lines(report) +
+         next_line(report);
 }
 
 nlohmann::json to_json(const PlanReport& report) {
@@ -150,6 +173,8 @@ nlohmann::json to_json(const PlanReport& report) {
                      {"disk_direct", report.measured.disk_direct},
                      {"memory_bytes_per_s", machine.memory_bytes_per_second},
                      {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
+  json["next_gib"] = figures(report.next.plan, report.next.forecast);
+  json["next_gib"]["trunk_pinned"] = report.next.plan.parts.trunk_pinned;
   json["ladder"] = nlohmann::json::array();
   for (const Rung& rung : report.ladder) {
     json["ladder"].push_back(figures(rung.plan, rung.forecast));

@@ -24,6 +24,7 @@ struct PlanReport {
   Forecast forecast;
   MeasuredMachine measured;
   std::vector<Rung> ladder;  // ascending budgets
+  Rung next;                 // one GiB more
 };
 
 std::string to_text(const PlanReport& report);

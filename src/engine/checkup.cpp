@@ -1,0 +1,159 @@
+// See checkup.h.
+#include "engine/checkup.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/thread_pool.h"
+#include "base/units.h"
+#include "compute/kernel_table.h"
+#include "engine/footprint.h"
+#include "io/kernel_reading.h"
+#include "residency/memory_probe.h"
+
+namespace sluice {
+
+namespace {
+
+constexpr double kSlowDisk = 1e9;  // bytes a second: below the slowest NVMe drives
+
+Finding broken(std::string what, const Error& error) {
+  return {std::move(what), Health::broken, error.what, error.hint, error.kind};
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Finding processor(const EngineOptions& options) {
+  std::vector<std::string> names;
+  for (const KernelTable* table : supported_kernels()) names.emplace_back(table->name);
+  const KernelTable& best = best_kernels();
+  const int threads = options.threads > 0 ? options.threads : ThreadPool::usable_cpus();
+  Finding finding{"processor", Health::good,
+                  fmt::format("{} threads, kernels {} (it can run {})", threads, best.name, fmt::join(names, ", "))};
+  if (names.size() > 1) return finding;
+  finding.health = Health::slow;
+  finding.fix = "only the portable kernels run here: a processor with AVX2 or AVX-512 is many times faster";
+  return finding;
+}
+
+Finding memory(const Machine& machine, double bytes_per_second) {
+  Finding finding{"memory", Health::good,
+                  fmt::format("{} of {} available to this process, read at {}", format_bytes(machine.available_bytes),
+                              format_bytes(machine.total_bytes), format_rate(bytes_per_second))};
+  if (machine.available_bytes >= machine.total_bytes / 2) return finding;
+  finding.health = Health::slow;
+  finding.fix = "other programs hold more than half of it: end them, or raise the limit of the control group";
+  return finding;
+}
+
+Finding huge_pages() {
+  const std::string setting = text_of("/sys/kernel/mm/transparent_hugepage/enabled");
+  if (setting.empty()) return {"huge pages", Health::slow, "the system has none", "weights are read some 10 % slower"};
+  if (setting.find("[never]") == std::string::npos)
+    return {"huge pages", Health::good, "weights are kept in huge pages"};
+  return {"huge pages", Health::slow, "switched off, which costs some 10 % of the speed of memory",
+          "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"};
+}
+
+Finding memory_nodes() {
+  int nodes = 0;
+  std::error_code absent;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/devices/system/node", absent)) {
+    const std::string name = entry.path().filename().string();
+    nodes += name.starts_with("node") && name.size() > 4 && name[4] >= '0' && name[4] <= '9' ? 1 : 0;
+  }
+  if (nodes <= 1) return {"memory nodes", Health::good, "one"};
+  return {"memory nodes", Health::slow, fmt::format("{}: weights lie on the nodes that read them first", nodes),
+          "run it as: numactl --interleave=all sluice ..."};
+}
+
+Finding reading() {
+  const std::optional<std::string> refusal = io_uring_refusal();
+  return {"reading", Health::good,
+          fmt::format("with threads, which is as fast as io_uring ({})",
+                      refusal ? "not available here: " + *refusal : "the kernel offers it")};
+}
+
+Finding tokenizer(const KnownModel& model) {
+  if (model.tokenizer != nullptr)
+    return {"tokenizer", Health::good,
+            fmt::format("{} tokens", format_count(static_cast<std::uint64_t>(model.tokenizer->vocab_size())))};
+  const auto needed = need_tokenizer(model);
+  return {"tokenizer", Health::slow, needed.error().what, needed.error().hint};
+}
+
+Finding disk(const MeasuredMachine& measured, const Survey& survey) {
+  const double rate = measured.machine.disk_bytes_per_second;
+  Finding finding{"disk", Health::good,
+                  fmt::format("{} in reads of {}, {} at once, {}", format_rate(rate),
+                              format_bytes(survey.needs.expert_slot_bytes > 0 ? survey.needs.expert_slot_bytes
+                                                                              : std::uint64_t{16} << 20),
+                              kReaders, measured.disk_direct ? "past the page cache" : "through the page cache")};
+  if (rate <= 0)
+    return {"disk", Health::broken, measured.disk_file + ": cannot be read", "run sluice verify", ErrorKind::io};
+  if (!measured.disk_direct) {
+    finding.health = Health::slow;
+    finding.fix = "its file system takes no direct reads: ext4, xfs and btrfs on a local drive do";
+  } else if (rate < kSlowDisk) {
+    finding.health = Health::slow;
+    finding.fix = "keep the checkpoint on a local NVMe drive; nothing speeds up small budgets more";
+  }
+  return finding;
+}
+
+Finding budget(const Survey& survey, const MeasuredMachine& measured) {
+  const Result<MemoryPlan> plan = plan_memory(survey);
+  if (!plan) return broken("budget", plan.error());
+  const Forecast cost = forecast(*plan, measured.machine);
+  Finding finding{"budget", Health::good,
+                  fmt::format("{}: about {} a token, limited by {}", format_bytes(plan->budget_bytes),
+                              format_seconds(cost.seconds_per_token), cost.limit)};
+  if (plan->planned_bytes > measured.machine.available_bytes) {
+    finding.health = Health::broken;
+    finding.kind = ErrorKind::refused;
+    finding.fix = fmt::format("it is more than the {} available now: give a smaller --memory",
+                              format_bytes(measured.machine.available_bytes));
+  } else if (!plan->everything_resident && cost.limit == "disk") {
+    finding.health = Health::slow;
+    finding.fix = "sluice plan shows what more memory would buy";
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> examine_machine(const EngineOptions& options) {
+  ThreadPool pool(options.threads > 0 ? options.threads : ThreadPool::usable_cpus());
+  return {processor(options), memory(this_machine(), probe_memory(pool)), huge_pages(), memory_nodes(), reading()};
+}
+
+std::vector<Finding> examine_model(const std::string& directory, const EngineOptions& options) {
+  std::vector<Finding> findings;
+  Result<KnownModel> model = know_model(directory);
+  if (!model) return {broken("config", model.error())};
+  findings.push_back(
+      {"config", Health::good, fmt::format("{}, {}", model->config->family(), model->config->summary())});
+  findings.push_back(tokenizer(*model));
+  const Result<Survey> found = survey(std::move(*model), options);
+  if (!found) {
+    findings.push_back(broken("weights", found.error()));
+    return findings;
+  }
+  findings.push_back({"weights", Health::good,
+                      fmt::format("every tensor is there, in {} file{}; sluice verify looks at every byte",
+                                  found->files.size(), found->files.size() == 1 ? "" : "s")});
+  const MeasuredMachine measured = measure_machine(*found);
+  findings.push_back(disk(measured, *found));
+  findings.push_back(budget(*found, measured));
+  return findings;
+}
+
+}  // namespace sluice
