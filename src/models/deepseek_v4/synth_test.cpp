@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "models/deepseek_v4/census.h"
 #include "models/deepseek_v4/config.h"
@@ -44,18 +45,23 @@ TEST(DeepSeekV4Synth, ShardsHaveTheReleasedSizes) {
   const std::map<std::size_t, std::uint64_t> released = {
       {0, 1'059'061'856}, {1, 3'566'321'192},  {2, 3'566'321'192},  {3, 3'596'229'272},  {4, 3'568'768'976},
       {5, 3'590'024'776}, {11, 3'590'026'352}, {12, 3'568'770'544}, {43, 3'590'026'352}, {44, 1'059'332'516}};
-  ASSERT_EQ(full.shards.size(), 46u);
-  std::uint64_t all = 0;
-  for (std::size_t shard = 0; shard < full.shards.size(); ++shard) {
-    std::vector<StoredTensor> stored;
-    for (const SynthTensor& tensor : full.shards[shard]) stored.push_back(tensor.stored);
-    const std::uint64_t bytes = must(lay_out_safetensors(stored)).file_bytes();
-    all += bytes;
-    if (released.contains(shard)) {
-      EXPECT_EQ(bytes, released.at(shard)) << "shard " << shard + 1;
+  const auto file_sizes = [](const SynthCheckpoint& checkpoint) {
+    std::vector<std::uint64_t> sizes;
+    for (const std::vector<SynthTensor>& shard : checkpoint.shards) {
+      std::vector<StoredTensor> stored;
+      for (const SynthTensor& tensor : shard) stored.push_back(tensor.stored);
+      sizes.push_back(must(lay_out_safetensors(stored)).file_bytes());
     }
-  }
-  EXPECT_EQ(all, 159'617'149'040u);
+    return sizes;
+  };
+  const std::vector<std::uint64_t> flash = file_sizes(full);
+  ASSERT_EQ(flash.size(), 46u);
+  for (const auto& [shard, bytes] : released) EXPECT_EQ(flash[shard], bytes) << "shard " << shard + 1;
+  EXPECT_EQ(std::accumulate(flash.begin(), flash.end(), std::uint64_t{0}), 159'617'149'040u);
+  const std::vector<std::uint64_t> pro = file_sizes(must(synth_pro_checkpoint({.scale = SynthScale::full})));
+  ASSERT_EQ(pro.size(), 64u);
+  EXPECT_EQ(pro[0], 1'853'358'176u);
+  EXPECT_EQ(std::accumulate(pro.begin(), pro.end(), std::uint64_t{0}), 864'721'029'744u);
 }
 
 // What the family asks of a checkpoint is what is written: each tensor, its shape, and none besides.
