@@ -23,29 +23,46 @@ std::uint64_t LogShape::bytes(int length, int pending) const {
 
 RowLog::RowLog(const LogShape& shape) : shape_(shape) { SLUICE_CHECK(shape.kept == 0 || shape.every == 1); }
 
-void RowLog::reserve(int length) {
-  const auto floats = static_cast<std::size_t>(shape_.page_rows) * static_cast<std::size_t>(shape_.width);
-  const int pages = pages_for(length / shape_.every, shape_.page_rows);
+void RowLog::reserve(int first, int length) {
+  const int first_page = rows(first) / shape_.page_rows;
+  for (auto page = static_cast<std::size_t>(std::max(first_page - first_page_, 0)); page < pages_.size(); ++page) {
+    if (pages_[page].use_count() == 1) continue;
+    std::shared_ptr<float[]> own(new float[page_floats()]());
+    std::copy_n(pages_[page].get(), page_floats(), own.get());
+    pages_[page] = std::move(own);
+    page_pointers_[page] = pages_[page].get();
+  }
+  const int pages = pages_for(rows(length), shape_.page_rows);
   while (first_page_ + static_cast<int>(pages_.size()) < pages) {
-    pages_.push_back(std::make_unique<float[]>(floats));
+    pages_.emplace_back(new float[page_floats()]());
     page_pointers_.push_back(pages_.back().get());
   }
 }
 
+int RowLog::first_needed(int length) const { return shape_.kept == 0 ? 0 : std::max(rows(length) - shape_.kept, 0); }
+
+void RowLog::restore(int length) {
+  SLUICE_CHECK(pages_.empty());
+  first_page_ = first_needed(length) / shape_.page_rows;
+  reserve(length, length);
+}
+
 void RowLog::settle(int length) {
   if (shape_.kept == 0) return;
-  const int rows = length / shape_.every, needed = std::max(rows - shape_.kept, 0) / shape_.page_rows;
-  const int behind = std::min(needed - first_page_, static_cast<int>(pages_.size()));
+  const int behind = std::min(first_needed(length) / shape_.page_rows - first_page_, static_cast<int>(pages_.size()));
   if (behind > 0) {
     pages_.erase(pages_.begin(), pages_.begin() + behind);
     page_pointers_.erase(page_pointers_.begin(), page_pointers_.begin() + behind);
     first_page_ += behind;
   }
-  const auto held = static_cast<std::size_t>(std::max(pages_for(rows, shape_.page_rows) - first_page_, 0));
-  if (held < pages_.size()) {
-    pages_.resize(held);
-    page_pointers_.resize(held);
-  }
+  shrink(length);
+}
+
+void RowLog::shrink(int length) {
+  const auto held = static_cast<std::size_t>(std::max(pages_for(rows(length), shape_.page_rows) - first_page_, 0));
+  if (held >= pages_.size()) return;
+  pages_.resize(held);
+  page_pointers_.resize(held);
 }
 
 std::span<float> RowLog::row(int number) {

@@ -1,8 +1,9 @@
 // Fixed-width rows, one per token or one per so many, in pages: what an attention layer remembers.
 //
-// Pages are taken from the system as tokens arrive and never move; one of 64 rows is also a block of the attention
-// softmax. Rows are pending until the sequence commits them; forgetting rows is a matter of length. A log that keeps
-// only the last rows gives whole pages back as they fall behind.
+// Pages are taken from the system as tokens arrive and do not move while rows are pending; one of 64 rows is also a
+// block of the attention softmax. Rows are pending until the sequence commits them; forgetting rows is a matter of
+// length. A log that keeps only the last rows gives whole pages back as they fall behind. A copy of a log shares its
+// pages: whoever writes to a shared page gets one of its own first.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,18 @@ class RowLog {
 
   explicit RowLog(const LogShape& shape);
 
-  // Room for the rows of tokens up to `length` in all.
-  void reserve(int length);
+  // Room for the rows of tokens up to `length` in all; those from token `first` on lie in pages that nobody else has.
+  void reserve(int first, int length);
   // Gives back the pages that nobody needs once `length` tokens are committed.
   void settle(int length);
+  // Gives back the pages of rows behind `length`.
+  void shrink(int length);
+  // Whether all rows are there that a sequence of `length` tokens needs.
+  bool reaches(int length) const { return first_row() <= first_needed(length); }
+  // An empty log gets room for the rows that a sequence of `length` tokens needs, yet to be written.
+  void restore(int length);
+  int first_needed(int length) const;  // row
+  int rows(int length) const { return length / shape_.every; }
   // One row, writable. Requires: reserved, and not given back.
   std::span<float> row(int number);
   // Page p holds rows first_row() + page_rows · p and on, densely packed.
@@ -47,11 +56,16 @@ class RowLog {
   int first_row() const { return first_page_ * shape_.page_rows; }
   int width() const { return shape_.width; }
   const LogShape& shape() const { return shape_; }
+  std::uint64_t bytes() const { return pages_.size() * page_floats() * sizeof(float); }
 
  private:
+  std::size_t page_floats() const {
+    return static_cast<std::size_t>(shape_.page_rows) * static_cast<std::size_t>(shape_.width);
+  }
+
   LogShape shape_;
   int first_page_ = 0;
-  std::vector<std::unique_ptr<float[]>> pages_;
+  std::vector<std::shared_ptr<float[]>> pages_;
   std::vector<const float*> page_pointers_;
 };
 

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
+#include <span>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -75,6 +78,111 @@ TEST(SequenceState, LogsThatForgetKeepWhatTheyPromise) {
         ASSERT_EQ(log.row(row)[0], kept[static_cast<std::size_t>(row)]) << "seed " << seed << " row " << row;
     }
   }
+}
+
+// A conversation of numbers: a log keeps them, a recurrent part mixes them in place. Whoever goes on after a rollback
+// feeds what is missing again.
+class Mixed {
+ public:
+  inline static const StateShape kShape{.recurrent_floats = {2, 0, 0}, .logs = {0, 3, LogShape(1, 1, 20, 8)}};
+  Mixed() : state_(std::make_unique<SequenceState>(kShape)) {}
+  explicit Mixed(std::unique_ptr<SequenceState> state) : state_(std::move(state)) {}
+
+  int feed(std::span<const float> values, int keep, bool certain) {
+    state_->open(static_cast<int>(values.size()), certain);
+    for (std::size_t row = 0; row < values.size(); ++row) {
+      for (float& value : state_->log(1).row(state_->length() + static_cast<int>(row))) value = values[row];
+      state_->log(2).row(state_->length() + static_cast<int>(row))[0] = values[row];
+      for (float& mixed : state_->recurrent(0)) mixed = mixed * 0.5f + values[row];
+    }
+    return state_->commit(keep);
+  }
+  // Until all of `values` are there.
+  void complete(std::span<const float> values) {
+    feed(values.subspan(static_cast<std::size_t>(state_->length())), static_cast<int>(values.size()) - state_->length(),
+         true);
+  }
+  void expect(std::span<const float> values) {
+    ASSERT_EQ(state_->length(), static_cast<int>(values.size()));
+    float mixed = 0;
+    for (std::size_t position = 0; position < values.size(); ++position) {
+      mixed = mixed * 0.5f + values[position];
+      for (const float value : state_->log(1).row(static_cast<int>(position))) ASSERT_EQ(value, values[position]);
+      if (static_cast<int>(position) < state_->log(2).first_needed(state_->length())) continue;
+      ASSERT_EQ(state_->log(2).row(static_cast<int>(position))[0], values[position]);
+    }
+    for (const float value : state_->recurrent(0)) ASSERT_EQ(value, mixed);
+  }
+  SequenceState& state() { return *state_; }
+
+ private:
+  std::unique_ptr<SequenceState> state_;
+};
+
+TEST(SequenceState, AnyProgramWithRollbacksAndForksEqualsKeepingAllValues) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    std::vector<Mixed> twins(1);
+    std::vector<std::vector<float>> kept(1);
+    float next = 1;
+    for (int step = 0; step < 60; ++step) {
+      const std::size_t one = random() % twins.size();
+      Mixed& twin = twins[one];
+      std::vector<float>& values = kept[one];
+      std::vector<float> more;
+      for (std::size_t rows = 1 + random() % 70; rows > 0; --rows) more.push_back(next++);
+      switch (random() % 5) {
+        case 0: {
+          const int keep = static_cast<int>(random() % (more.size() + 1));
+          const int in_fact = twin.feed(more, keep, false);
+          ASSERT_TRUE(in_fact == keep || in_fact == 0);
+          values.insert(values.end(), more.begin(), more.begin() + in_fact);
+          break;
+        }
+        case 1:
+          twin.state().mark(3);
+          break;
+        case 2: {
+          const int length = static_cast<int>(random() % (values.size() + 1));
+          const int reached = twin.state().rollback(length);
+          ASSERT_LE(reached, length);
+          values.resize(static_cast<std::size_t>(length));
+          twin.complete(values);
+          break;
+        }
+        case 3:
+          if (twins.size() < 4) {
+            kept.push_back(values);
+            twins.emplace_back(twin.state().fork());
+            break;
+          }
+          [[fallthrough]];
+        default:
+          twin.feed(more, static_cast<int>(more.size()), true);
+          values.insert(values.end(), more.begin(), more.end());
+      }
+      for (std::size_t other = 0; other < twins.size(); ++other) twins[other].expect(kept[other]);
+    }
+  }
+}
+
+TEST(SequenceState, GoesBackToMarksAndKeepsTheLatest) {
+  Mixed mixed;
+  std::vector<float> values;
+  for (int mark = 1; mark <= 4; ++mark) {
+    values.insert(values.end(), 10, static_cast<float>(mark));
+    mixed.complete(values);
+    mixed.state().mark(2);
+  }
+  EXPECT_EQ(mixed.state().marks(), 2);
+  EXPECT_EQ(mixed.state().reachable(39), 30);
+  EXPECT_EQ(mixed.state().reachable(29), 0);  // the marks at 10 and 20 were given up
+  EXPECT_EQ(mixed.state().rollback(35), 30);
+  EXPECT_EQ(mixed.state().marks(), 1);
+  mixed.expect(std::span(values).first(30));
+  EXPECT_EQ(mixed.state().rollback(29), 0);
+  mixed.expect({});
 }
 
 TEST(SequenceState, RecurrentPartsBeginAtZeroAndLieApart) {
