@@ -6,6 +6,8 @@
 #include "compute/kernel_table.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
+#include "engine/kept_sequences.h"
+#include "io/extent.h"
 
 namespace sluice {
 
@@ -60,8 +62,13 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   engine->model_ = config.open(
       engine->survey_.scope(), plan.prefill_chunk,
       {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get(), engine->id_tables_});
-  engine->logits_.resize(static_cast<std::size_t>(options.slots) * static_cast<std::size_t>(config.vocab_size()));
+  const auto logit_rows = static_cast<std::size_t>(options.logit_rows() + (options.draft_head ? 1 : 0));
+  engine->logits_.resize(logit_rows * static_cast<std::size_t>(config.vocab_size()));
+  if (options.draft_head)
+    engine->hidden_.resize(static_cast<std::size_t>(plan.prefill_chunk) *
+                           static_cast<std::size_t>(engine->hidden_width()));
   engine->choosable_ = static_cast<std::size_t>(ids_with_tokens(config.vocab_size(), engine->tokenizer()));
+  engine->kept_ = std::make_unique<KeptSequences>(page_ceil(engine->survey_.needs.state_bytes));
   return engine;
 }
 

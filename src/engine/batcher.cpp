@@ -1,14 +1,17 @@
 // See batcher.h.
 #include "engine/batcher.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace sluice {
 
 Batcher::Batcher(Engine& engine)
     : engine_(engine),
-      limits_{
-          .slots = engine.options().slots, .rows = engine.plan().prefill_chunk, .logit_rows = engine.options().slots} {}
+      limits_{.slots = engine.options().slots,
+              .rows = engine.plan().prefill_chunk,
+              .logit_rows = engine.options().logit_rows()} {}
 
 void Batcher::add(Request request, std::shared_ptr<RequestListener> listener) {
   SLUICE_CHECK(!request.prompt.empty());
@@ -17,10 +20,12 @@ void Batcher::add(Request request, std::shared_ptr<RequestListener> listener) {
 
 void Batcher::step() {
   drop_cancelled(false);
+  const EngineStats before = engine_.stats();
+  propose();
   std::vector<RunningSequence> running;
   for (const Sequence& sequence : running_) running.push_back(sequence.schedule());
   const StepPlan plan = next_step(running, static_cast<int>(waiting_.size()), limits_);
-  if (!running_.empty()) compute(plan);
+  if (!running_.empty()) compute(plan, before);
   end_those_over();
   for (int admitted = 0; admitted < plan.admit; ++admitted) admit();
 }
@@ -41,38 +46,86 @@ void Batcher::drop_cancelled(bool all) {
   }
 }
 
-void Batcher::admit() {
-  running_.emplace_back(engine_, std::move(waiting_.front().request), std::move(waiting_.front().listener));
-  waiting_.pop_front();
+// Bytes of the states that run, and of `more` that begin.
+std::uint64_t Batcher::in_use(int more) const {
+  std::uint64_t bytes = engine_.sequence_bytes() * (running_.size() + static_cast<std::size_t>(more));
+  for (const Sequence& sequence : running_) bytes += sequence.marks_bytes();
+  return bytes;
 }
 
-void Batcher::compute(const StepPlan& plan) {
-  struct Part {
+void Batcher::admit() {
+  Waiting next = std::move(waiting_.front());
+  waiting_.pop_front();
+  KeptSequence from;
+  if (!next.request.recompute && !next.request.prompt_logprobs)  // a known prompt has no logits to tell of
+    from = engine_.kept().take(next.request.prompt, in_use(1));
+  engine_.kept().make_room(in_use(1));
+  running_.emplace_back(engine_, std::move(next.request), std::move(next.listener), std::move(from));
+}
+
+// Only where everyone decodes: beside a prefill, drafts would take its rows, and what they cost could not be told.
+void Batcher::propose() {
+  const bool all_decode = std::ranges::all_of(running_, [](const Sequence& one) { return one.decoding(); });
+  const bool room = static_cast<std::size_t>(limits_.rows) > running_.size();
+  if (engine_.options().speculate == Speculate::off || !room || !all_decode || !governor_.allows()) return;
+  for (Sequence& sequence : running_) sequence.propose();
+  end_those_over();
+}
+
+void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
+  struct Member {
     Sequence* sequence;
     int rows;
   };
-  std::vector<Part> members;
+  std::vector<Member> members;
   std::vector<BatchPart> parts;
   std::size_t index = 0;
+  bool all_decode = true, drafted = false;
   for (Sequence& sequence : running_) {
     const int rows = plan.rows[index++];
     if (rows == 0) {
       sequence.wait();
       continue;
     }
+    all_decode = all_decode && sequence.decoding();
+    drafted = drafted || rows > 1;  // drafts, or what rejected ones had taken along
     members.push_back({&sequence, rows});
     parts.push_back(sequence.next_part(rows));
   }
   ++steps_;
   if (const Result<> outcome = engine_.step(parts); !outcome) {
-    for (const Part& member : members) member.sequence->fail_with(outcome.error());
+    for (const Member& member : members) member.sequence->fail_with(outcome.error());
     return;
   }
-  int first_logits = 0;
+  int first_logits = 0, first_row = 0, tokens = 0;
   for (std::size_t member = 0; member < members.size(); ++member) {
-    members[member].sequence->computed(engine_, members[member].rows, first_logits);
+    const auto [sequence, rows] = members[member];
+    const bool decoding = sequence->decoding();
+    tokens += sequence->computed(rows, first_row, first_logits);
+    if (!decoding && sequence->decoding()) mark(*sequence);
     first_logits += parts[member].logit_rows;
+    first_row += rows;
   }
+  if (all_decode && engine_.options().speculate != Speculate::off) judge(before, first_row, tokens, drafted);
+}
+
+// Where a prompt ends, an answer begins that may be left out of the next prompt, in part or all of it.
+void Batcher::mark(Sequence& sequence) {
+  constexpr int kMarks = 2;  // the ends of this prompt and of the one before
+  if (sequence.mark_bytes() > 0 && engine_.kept().make_room(in_use(0) + sequence.mark_bytes())) sequence.mark(kMarks);
+}
+
+void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafted) {
+  const EngineStats after = engine_.stats();
+  const MemoryPlan& plan = engine_.plan();
+  const std::uint64_t experts = after.experts.requests - before.experts.requests;
+  const std::uint64_t trunk = engine_.trunk_bytes();
+  governor_.step({.bytes_read = after.trunk.bytes_read - before.trunk.bytes_read + after.experts.bytes_read -
+                                before.experts.bytes_read,
+                  .bytes_touched = trunk + experts * engine_.expert_table().slot_bytes(),
+                  .bytes_a_row = plan.touched_bytes_per_token,
+                  .rows = rows},
+                 tokens, drafted);
 }
 
 void Batcher::end_those_over() {
@@ -81,8 +134,10 @@ void Batcher::end_those_over() {
       ++sequence;
       continue;
     }
+    KeptSequence left = sequence->leave();
     sequence->end();
     sequence = running_.erase(sequence);
+    engine_.kept().keep(std::move(left), in_use(0));
   }
 }
 

@@ -1,8 +1,8 @@
 // Many requests through one model: each step is one forward pass over rows of all sequences that have a slot, so the
 // weights it needs are read once for all of them.
 //
-// What a request generates does not depend on its company. Owned and called by one thread; see engine_thread.h for one
-// that takes requests from others.
+// What a request generates does not depend on its company, nor on what earlier ones left behind for it. Owned and
+// called by one thread; see engine_thread.h for one that takes requests from others.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <list>
 #include <memory>
 
+#include "engine/draft_governor.h"
 #include "engine/engine.h"
 #include "engine/request.h"
 #include "engine/sequence.h"
@@ -39,7 +40,11 @@ class Batcher {
   };
   void drop_cancelled(bool all);
   void admit();
-  void compute(const StepPlan& plan);
+  void propose();
+  void compute(const StepPlan& plan, const EngineStats& before);
+  void mark(Sequence& sequence);
+  void judge(const EngineStats& before, int rows, int tokens, bool drafted);
+  std::uint64_t in_use(int more) const;
   void end_those_over();
 
   Engine& engine_;
@@ -47,6 +52,7 @@ class Batcher {
   std::deque<Waiting> waiting_;
   std::list<Sequence> running_;
   std::uint64_t steps_ = 0;
+  DraftGovernor governor_;
 };
 
 }  // namespace sluice

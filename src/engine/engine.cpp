@@ -7,8 +7,12 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "engine/kept_sequences.h"
 
 namespace sluice {
+
+Engine::Engine(Survey survey, const MemoryPlan& plan) : survey_(std::move(survey)), plan_(plan) {}
+Engine::~Engine() = default;
 
 std::unique_ptr<SequenceState> Engine::new_state() const {
   return std::make_unique<SequenceState>(config().state_shape(survey_.scope()));
@@ -19,27 +23,35 @@ Result<> Engine::step(std::span<const BatchPart> parts) {
   std::vector<Segment> segments;
   for (const BatchPart& part : parts) {
     const int first = static_cast<int>(tokens.size()), rows = static_cast<int>(part.tokens.size());
-    part.state->open(rows);
+    part.state->open(rows, part.certain);
     segments.push_back({part.state, first, rows});
     tokens.insert(tokens.end(), part.tokens.begin(), part.tokens.end());
     for (int row = rows - part.logit_rows; row < rows; ++row) logit_rows.push_back(first + row);
   }
   const int vocab = config().vocab_size();
   SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
-  SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().slots);
+  SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().logit_rows());
   TRY(model_->forward({.tokens = tokens,
                        .segments = segments,
                        .logit_rows = logit_rows,
                        .logits = {logits_.data(), static_cast<int>(logit_rows.size()), vocab, vocab},
+                       .hidden = options().draft_head ? hidden().slice(0, static_cast<int>(tokens.size())) : Rows{},
                        .after_layer = after_layer_,
                        .routed = routed_}));
-  for (const Segment& segment : segments) segment.state->commit(segment.rows);
+  for (std::size_t part = 0; part < parts.size(); ++part)
+    if (parts[part].certain) parts[part].state->commit(segments[part].rows);
   return {};
 }
 
 std::span<const float> Engine::logits(int row) const {
   const auto vocab = static_cast<std::size_t>(config().vocab_size());
   return std::span(logits_).subspan(static_cast<std::size_t>(row) * vocab, vocab);
+}
+
+Rows Engine::draft_logits() {
+  const int vocab = config().vocab_size();
+  return {logits_.data() + static_cast<std::size_t>(options().logit_rows()) * static_cast<std::size_t>(vocab), 1, vocab,
+          vocab};
 }
 
 Result<> Engine::check_logits(int row, const SequenceState& state) const {
@@ -52,6 +64,12 @@ Result<> Engine::step(SequenceState& state, std::span<const int> tokens, bool wa
   const BatchPart part{&state, tokens, want_logits ? 1 : 0};
   TRY(step({&part, 1}));
   return want_logits ? check_logits(0, state) : Result<>{};
+}
+
+std::uint64_t Engine::trunk_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t step : survey_.needs.step_bytes) bytes += step;
+  return bytes;
 }
 
 const char* Engine::io_mode() const {

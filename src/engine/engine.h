@@ -27,17 +27,21 @@ struct EngineStats {
 struct BatchPart {
   SequenceState* state = nullptr;
   std::span<const int> tokens;
-  int logit_rows = 0;  // of the last rows
+  int logit_rows = 0;   // of the last rows
+  bool certain = true;  // committed whole by the step; else whoever asked commits what turns out to be right
 };
+
+class KeptSequences;
 
 class Engine {
  public:
   static Result<std::unique_ptr<Engine>> open(Survey survey, const MemoryPlan& plan);
+  ~Engine();
 
   std::unique_ptr<SequenceState> new_state() const;
-  // One forward pass over rows of several sequences; commits them. A sequence's logits do not depend on who else is in
-  // the step. If it fails, every state of the step is broken.
-  // Requires: at least one row, at most plan().prefill_chunk rows and options().slots rows of logits in all.
+  // One forward pass over rows of several sequences; commits those that are certain. A sequence's logits do not depend
+  // on who else is in the step. If it fails, every state of the step is broken.
+  // Requires: at least one row, at most plan().prefill_chunk rows and options().logit_rows() rows of logits in all.
   Result<> step(std::span<const BatchPart> parts);
   // [vocab], of the last step: counted over all its parts. check_logits says whether they are numbers.
   std::span<const float> logits(int row) const;
@@ -47,7 +51,20 @@ class Engine {
   std::span<const float> last_logits() const { return logits(0); }
   // The same without the rows of lm_head that no token belongs to: what may be chosen from. Releases round their
   // vocabulary up, and nothing was learned for the rest.
-  std::span<const float> choosable_logits(int row = 0) const { return logits(row).first(choosable_); }
+  std::span<const float> choosable_logits(int row = 0) const { return choosable(logits(row)); }
+  std::span<const float> choosable(std::span<const float> logits) const { return logits.first(choosable_); }
+  // Of all rows of the last step, what a draft head goes on from. Requires: options().draft_head.
+  Rows hidden() { return {hidden_.data(), plan_.prefill_chunk, hidden_width(), hidden_width()}; }
+  int hidden_width() const { return config().draft_width(); }
+  // A row of logits for the draft head, apart from those of the step. [1, vocab]
+  Rows draft_logits();
+  bool drafts_by_head() const { return options().draft_head && options().speculate != Speculate::off; }
+  bool drafts_by_lookup() const {
+    return options().speculate == Speculate::automatic || options().speculate == Speculate::lookup;
+  }
+  // What requests left behind, for those that go on from there.
+  KeptSequences& kept() { return *kept_; }
+  std::uint64_t sequence_bytes() const { return sluice::sequence_bytes(survey_); }  // of one that runs
   // For callers that form their own batches: drafting, goldens.
   Model& model() { return *model_; }
 
@@ -61,12 +78,13 @@ class Engine {
   const char* io_mode() const;
   EngineStats stats() const;
   std::uint64_t expert_bytes() const { return survey_.bound.experts.payload_bytes(); }  // of the checkpoint
+  std::uint64_t trunk_bytes() const;                                                    // of all steps of the walk
   const ExpertTable& expert_table() const { return survey_.bound.experts; }
   // Told about every layer's choice of experts; for traces and goldens. May be empty.
   void observe(std::function<void(int layer, const Routes&)> routed, std::function<void(int layer, Rows)> after_layer);
 
  private:
-  Engine(Survey survey, const MemoryPlan& plan) : survey_(std::move(survey)), plan_(plan) {}
+  Engine(Survey survey, const MemoryPlan& plan);
 
   // In order of construction; each uses those above it.
   Survey survey_;
@@ -81,8 +99,10 @@ class Engine {
   std::unique_ptr<RowTable> embedding_;
   std::vector<IdTable> id_tables_;
   std::unique_ptr<Model> model_;
-  std::vector<float> logits_;  // [slots, vocab]
+  std::vector<float> logits_;  // [logit rows, vocab], and a row for the draft head
+  std::vector<float> hidden_;  // [prefill chunk, hidden], if there is a draft head
   std::size_t choosable_ = 0;
+  std::unique_ptr<KeptSequences> kept_;
   std::function<void(int, const Routes&)> routed_;
   std::function<void(int, Rows)> after_layer_;
 };

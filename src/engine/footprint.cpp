@@ -38,9 +38,13 @@ std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCens
   return headers + 4 * largest + static_cast<std::uint64_t>(bound.experts.count()) * 32;
 }
 
-std::uint64_t logits_bytes(const ModelConfig& config, int slots) {
+std::uint64_t logits_bytes(const ModelConfig& config, int rows) {
   const auto vocab = static_cast<std::uint64_t>(config.vocab_size());
-  return vocab * static_cast<std::uint64_t>(slots) * sizeof(float) + Sampler::scratch_bytes(config.vocab_size());
+  return vocab * static_cast<std::uint64_t>(rows) * sizeof(float) + Sampler::scratch_bytes(config.vocab_size());
+}
+
+std::uint64_t hidden_bytes(const ModelConfig& config, int rows) {
+  return static_cast<std::uint64_t>(config.draft_width()) * static_cast<std::uint64_t>(rows) * sizeof(float);
 }
 
 std::uint64_t io_bytes() { return kReaders * std::uint64_t{64 * 1024}; }

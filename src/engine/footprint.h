@@ -19,8 +19,10 @@ inline constexpr int kReaders = 4;  // threads that read from disk
 std::uint64_t program_bytes(int threads);
 // The tensor index while it is built, and what binding leaves of it.
 std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCensus& bound);
-// A row of logits for each slot, and what sampling one of them takes.
-std::uint64_t logits_bytes(const ModelConfig& config, int slots);
+// Rows of logits, and what sampling one of them takes.
+std::uint64_t logits_bytes(const ModelConfig& config, int rows);
+// The last vectors of a step's rows, for a draft head.
+std::uint64_t hidden_bytes(const ModelConfig& config, int rows);
 std::uint64_t io_bytes();
 // Distinct embedding rows kept in memory for a prefill chunk of this size.
 int embedding_rows_kept(int chunk);

@@ -33,6 +33,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
       {"ids", report.generation.ids},
       {"text", report.text},
       {"reasoning", report.reasoning},
+      {"cached_tokens", report.generation.cached},
       {"finish", finish_name(report.generation.finish)},
       {"logits_hash", report.generation.logits_hash},
       {"family", engine.config().family()},
@@ -58,7 +59,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
         {"busy_s", report.stats.disk_busy_seconds},
         {"bytes_per_s", disk_rate(report.stats)},
         {"mode", engine.io_mode()}}},
-      {"speculation", {{"drafted", 0}, {"accepted", 0}}},
+      {"speculation", {{"drafted", report.generation.drafted}, {"accepted", report.generation.accepted}}},
   };
 }
 
@@ -70,6 +71,7 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   const double decoded = made.ids.size() > 1 ? static_cast<double>(made.ids.size() - 1) : 0.0;
   std::string text = fmt::format("{} tokens ({}); prompt of {} tokens in {}", made.ids.size(), finish_name(made.finish),
                                  report.prompt_ids.size(), format_seconds(made.prefill_seconds));
+  if (made.cached > 0) text += fmt::format(" ({} of them known)", format_count(made.cached));
   if (decoded > 0 && made.decode_seconds > 0)
     text += fmt::format(", then {} a token ({:.2f} tokens/s)", format_seconds(made.decode_seconds / decoded),
                         decoded / made.decode_seconds);
@@ -81,6 +83,9 @@ std::string to_text(const RunReport& report, const Engine& engine) {
       format_rate(disk_rate(stats)), format_seconds(exposed_seconds(stats)));
   text += fmt::format("\nexperts found in memory: {} of {} ({})", format_count(stats.experts.hits),
                       format_count(stats.experts.requests), percent(stats.experts.hits, stats.experts.requests));
+  if (made.drafted > 0)
+    text += fmt::format("\ndrafts: {} of {} tokens were right ({})", format_count(made.accepted),
+                        format_count(made.drafted), percent(made.accepted, made.drafted));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,9 @@
 
 namespace sluice {
 
+// Who knows the text better than the engine drafts for it: at most `most` tokens that may follow `text`.
+using DraftSource = std::function<std::vector<int>(std::span<const int> text, int most)>;
+
 struct Request {
   std::vector<int> prompt;         // at least one id, all inside the vocabulary
   int max_tokens = 256;            // 0: the prompt is only computed. prompt + max_tokens fit into the context
@@ -22,6 +26,8 @@ struct Request {
   std::uint64_t seed = 0;
   int top_logprobs = -1;         // alternatives to report with each token; -1: no log probabilities at all
   bool prompt_logprobs = false;  // the same for the prompt's tokens from the second on; requires top_logprobs >= 0
+  int generated = 0;             // of the prompt, the last so many were generated before: penalties know them as such
+  DraftSource drafts = {};       // asked first; without effect where nothing is drafted
   bool recompute = false;  // no state between tokens: the whole sequence again for each. Same tokens, for checking.
 };
 
@@ -34,6 +40,8 @@ struct Generation {
   Finish finish = Finish::length;
   std::string logits_hash;  // XXH3-64 over the logits rows that the ids were chosen from, -0 as 0; 16 hex digits
   double prefill_seconds = 0, decode_seconds = 0;
+  std::size_t cached = 0;                 // tokens of the prompt that an earlier request had computed
+  std::size_t drafted = 0, accepted = 0;  // tokens drafted by speculation, and those that came to be
 };
 
 // One token of a sequence.
@@ -48,7 +56,7 @@ class RequestListener {
   virtual ~RequestListener() = default;
   // Asked between steps, whether the request waits, prefills or decodes.
   virtual bool cancelled() const = 0;
-  // Prompt tokens done so far; done = 0 when the request gets its slot.
+  // Prompt tokens done so far; told first when the request gets its slot, with those known from earlier requests.
   virtual void prefilled(std::size_t /*done*/, std::size_t /*of*/) {}
   // A token of the prompt from the second on, if prompt_logprobs.
   virtual void prompt_token(const TokenEvent& /*token*/) {}

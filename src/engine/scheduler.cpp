@@ -23,12 +23,20 @@ class Step {
   bool give(std::size_t index) {
     const RunningSequence& sequence = running_[index];
     if (rows_left_ == 0 || given_[index] == sequence.backlog) return false;
-    const bool makes_logits = sequence.all_logits || given_[index] + 1 == sequence.backlog;
-    if (makes_logits && logit_rows_left_ == 0) return false;
-    logit_rows_left_ -= makes_logits ? 1 : 0;
-    --rows_left_;
-    ++given_[index];
-    return true;
+    return take_row(index, sequence.all_logits || given_[index] + 1 == sequence.backlog);
+  }
+
+  // One more draft for each that can use one and has all of its backlog, in turn, as long as there are rows.
+  void give_drafts() {
+    for (bool anyone = true; anyone;) {
+      anyone = false;
+      for (std::size_t index = 0; index < running_.size(); ++index) {
+        const RunningSequence& sequence = running_[index];
+        const int given = given_[index];
+        if (given < sequence.backlog || given == sequence.backlog + sequence.drafts || rows_left_ == 0) continue;
+        anyone = take_row(index, true) || anyone;
+      }
+    }
   }
 
   // Shares rows among prefills in turn, at most `most` in all.
@@ -45,6 +53,14 @@ class Step {
   }
 
  private:
+  bool take_row(std::size_t index, bool makes_logits) {
+    if (makes_logits && logit_rows_left_ == 0) return false;
+    logit_rows_left_ -= makes_logits ? 1 : 0;
+    --rows_left_;
+    ++given_[index];
+    return true;
+  }
+
   std::span<const RunningSequence> running_;
   int rows_left_, logit_rows_left_;
   std::vector<int> given_;
@@ -71,6 +87,7 @@ StepPlan next_step(std::span<const RunningSequence> running, int waiting, const 
     for (const std::size_t index : decoding) step.give(index);
     const int quarter = std::max(limits.rows / kPrefillShare, static_cast<int>(prefilling.size()));
     step.share(prefilling, std::min(decoding.empty() ? limits.rows : quarter, step.rows_left()));
+    step.give_drafts();
   }
   plan.rows = step.take();
   return plan;

@@ -44,6 +44,14 @@ TEST(Scheduler, RowsOfLogitsAreAsFewAsThereIsRoomFor) {
               ElementsAre(2, 1, 1));
 }
 
+TEST(Scheduler, DraftsGetTheRowsThatAreLeft) {
+  EXPECT_THAT(plan_for({{1, 0, false, 5}}, 0, {.slots = 1, .rows = 64, .logit_rows = 9}).rows, ElementsAre(6));
+  EXPECT_THAT(plan_for({{1, 0, false, 5}, {1, 0, false, 1}}, 0, {.slots = 2, .rows = 64, .logit_rows = 5}).rows,
+              ElementsAre(3, 2));
+  EXPECT_THAT(plan_for({{1, 0, false, 5}, {100}}, 0, {.slots = 2, .rows = 4, .logit_rows = 9}).rows, ElementsAre(3, 1));
+  EXPECT_THAT(plan_for({{1, 0, false, 5}}, 0, {.slots = 1, .rows = 1, .logit_rows = 9}).rows, ElementsAre(1));
+}
+
 TEST(Scheduler, WhoWaitedLongestComesFirstWhereRowsAreFew) {
   EXPECT_THAT(plan_for({{1, 0}, {1, 2}, {50, 1}}, 0, {.slots = 4, .rows = 2, .logit_rows = 4}).rows,
               ElementsAre(0, 1, 1));

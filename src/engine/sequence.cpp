@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "generate/prompt_lookup.h"
+
 namespace sluice {
 
 namespace {
@@ -21,70 +23,160 @@ std::string_view finish_name(Finish finish) {
   return finish == Finish::stop ? "stop" : finish == Finish::length ? "length" : "cancelled";
 }
 
-Sequence::Sequence(const Engine& engine, Request request, std::shared_ptr<RequestListener> listener)
-    : request_(std::move(request)),
+Sequence::Sequence(Engine& engine, Request request, std::shared_ptr<RequestListener> listener, KeptSequence from)
+    : engine_(engine),
+      request_(std::move(request)),
       listener_(std::move(listener)),
-      state_(engine.new_state()),
+      state_(from.state ? std::move(from.state) : engine.new_state()),
+      head_(std::move(from.head)),
       tokens_(request_.prompt),
+      computed_(state_->length()),
       sampler_(request_.sampling, request_.seed),
       began_(Clock::now()) {
+  if (engine.drafts_by_head() && head_ == nullptr && computed_ == 0 && !request_.recompute)
+    head_ = std::make_unique<HeadDrafter>(engine);
+  made_.cached = static_cast<std::size_t>(computed_);
   const auto choosable = static_cast<int>(engine.choosable_logits().size());
-  for (const int id : tokens_)
-    if (id < choosable) sampler_.saw_prompt(id);  // rows of lm_head without a token have no logit to penalise
-  listener_->prefilled(0, tokens_.size());
+  const std::size_t given = tokens_.size() - static_cast<std::size_t>(request_.generated);
+  for (std::size_t token = 0; token < tokens_.size(); ++token) {
+    if (tokens_[token] >= choosable) continue;  // rows of lm_head without a token have no logit to penalise
+    if (token < given)
+      sampler_.saw_prompt(tokens_[token]);
+    else
+      sampler_.saw(tokens_[token]);
+  }
+  listener_->prefilled(static_cast<std::size_t>(computed_), tokens_.size());
 }
 
 RunningSequence Sequence::schedule() const {
-  return {.backlog = static_cast<int>(backlog()),
+  return {.backlog = backlog(),
           .steps_waited = steps_waited_,
-          .all_logits = request_.prompt_logprobs && !decoding_};
+          .all_logits = prompt_logprobs(),
+          .drafts = static_cast<int>(drafts_.size())};
+}
+
+// The text itself first: it costs nothing, and a long match is seldom wrong.
+void Sequence::propose() {
+  const int left = request_.max_tokens - static_cast<int>(made_.ids.size()) - 1;
+  const int most = std::min(draft_length_, left);
+  drafts_.clear();
+  if (!decoding_ || backlog() != 1 || request_.recompute || most <= 0) return;
+  constexpr int kShortMatch = 2, kSureMatch = 4;
+  if (request_.drafts) drafts_ = request_.drafts(tokens_, most);
+  if (drafts_.empty() && engine_.drafts_by_lookup()) drafts_ = look_up(tokens_, head_ ? kSureMatch : kShortMatch, most);
+  if (!drafts_.empty() || head_ == nullptr || head_->length() != computed_) return;
+  const auto next = static_cast<int>(tokens_.size());
+  const auto as_the_model_would = [&](std::span<const float> logits, int place) {
+    return sampler_.choose(engine_.choosable(logits), next + place);
+  };
+  Result<std::vector<int>> drafts = head_->draft(std::min(most, kMostOfHead), as_the_model_would);
+  if (!drafts) return fail_with(std::move(drafts.error()));
+  drafts_ = std::move(*drafts);
 }
 
 int Sequence::logit_rows(int rows) const {
-  if (request_.prompt_logprobs && !decoding_) return rows;
-  return static_cast<std::size_t>(rows) == backlog() ? 1 : 0;
+  if (prompt_logprobs()) return rows;
+  return rows >= backlog() ? 1 + drafts_in(rows) : 0;
 }
 
 BatchPart Sequence::next_part(int rows) {
-  return {state_.get(), std::span<const int>(tokens_).subspan(computed_, static_cast<std::size_t>(rows)),
-          logit_rows(rows)};
+  const auto known = std::span<const int>(tokens_).subspan(static_cast<std::size_t>(computed_));
+  const auto count = static_cast<std::size_t>(rows);
+  if (drafts_in(rows) == 0) return {state_.get(), known.first(count), logit_rows(rows)};
+  part_.assign(known.begin(), known.end());
+  part_.insert(part_.end(), drafts_.begin(), drafts_.begin() + drafts_in(rows));
+  return {state_.get(), part_, logit_rows(rows), false};
 }
 
-void Sequence::computed(const Engine& engine, int rows, int first_logits) {
-  const int with_logits = logit_rows(rows);
+void Sequence::wait() {
+  ++steps_waited_;
+  drafts_.clear();
+}
+
+Result<> Sequence::check_logits(int first, int count) const {
+  for (int row = 0; row < count; ++row) TRY(engine_.check_logits(first + row, *state_));
+  return {};
+}
+
+void Sequence::tell_prompt(int rows, int first_logits) {
+  for (int row = 0; row < rows; ++row) {
+    const std::size_t next = static_cast<std::size_t>(computed_ + row) + 1;
+    if (next >= request_.prompt.size()) break;
+    const int id = tokens_[next];
+    listener_->prompt_token(
+        {id, token_logprobs(logits_for(engine_, first_logits + row, id), id, request_.top_logprobs)});
+  }
+}
+
+int Sequence::computed(int rows, int first_row, int first_logits) {
+  const int with_logits = logit_rows(rows), drafts = drafts_in(rows);
   steps_waited_ = 0;
-  for (int row = 0; row < with_logits; ++row)
-    if (Result<> numbers = engine.check_logits(first_logits + row, *state_); !numbers)
-      return fail_with(std::move(numbers.error()));
-  if (request_.prompt_logprobs && !decoding_)
-    for (int row = 0; row < rows; ++row) {
-      const std::size_t next = computed_ + static_cast<std::size_t>(row) + 1;
-      if (next >= request_.prompt.size()) break;
-      const int id = tokens_[next];
-      listener_->prompt_token(
-          {id, token_logprobs(logits_for(engine, first_logits + row, id), id, request_.top_logprobs)});
-    }
-  computed_ += static_cast<std::size_t>(rows);
-  if (!decoding_) listener_->prefilled(computed_, request_.prompt.size());
-  if (backlog() > 0) return;
-  if (!decoding_) {
+  if (Result<> numbers = check_logits(first_logits, with_logits - drafts); !numbers) {
+    fail_with(std::move(numbers.error()));
+    return 0;
+  }
+  if (prompt_logprobs()) tell_prompt(rows, first_logits);
+  if (drafts > 0) {
+    const int chosen = choose_all(rows, first_logits);
+    const int kept = state_->commit(rows - drafts + std::max(chosen - 1, 0));
+    follow(first_row, kept);
+    computed_ += kept;
+    return chosen;
+  }
+  drafts_.clear();  // there was no room for them
+  const bool last = rows == backlog();
+  if (!decoding_) listener_->prefilled(static_cast<std::size_t>(computed_ + rows), request_.prompt.size());
+  if (last && !decoding_) {
     decoding_ = true;
     decoding_since_ = Clock::now();
   }
-  if (request_.max_tokens == 0) {
-    finish_ = Finish::length;
-    return;
+  if (last && request_.max_tokens == 0) finish_ = Finish::length;
+  if (last && !over()) choose(first_logits + with_logits - 1);
+  follow(first_row, rows);
+  computed_ += rows;
+  if (last && request_.recompute && !over()) {
+    state_ = engine_.new_state();
+    computed_ = 0;
   }
-  choose(engine, first_logits + with_logits - 1);
-  if (!request_.recompute || over()) return;
-  state_ = engine.new_state();
-  computed_ = 0;
+  return last ? 1 : 0;
 }
 
-void Sequence::choose(const Engine& engine, int row) {
-  hash_.add(engine.logits(row));
-  listener_->logits(engine.logits(row));
-  const std::span<const float> logits = engine.choosable_logits(row);
+// The head goes on from every position whose next token is known.
+void Sequence::follow(int first_row, int rows) {
+  if (head_ == nullptr || head_->length() != computed_) return;
+  const int known = std::min(rows, static_cast<int>(tokens_.size()) - 1 - computed_);
+  if (known <= 0 || failed_) return;
+  const auto next =
+      std::span<const int>(tokens_).subspan(static_cast<std::size_t>(computed_) + 1, static_cast<std::size_t>(known));
+  if (Result<> followed = head_->follow(engine_.hidden().slice(first_row, known), next); !followed)
+    fail_with(std::move(followed.error()));
+}
+
+// Chooses tokens as long as each is the one that was drafted for its place, so that the next row is its own. Returns
+// how many.
+int Sequence::choose_all(int rows, int first_logits) {
+  const int drafts = drafts_in(rows);
+  int chosen = 0;
+  while (!over()) {
+    if (Result<> numbers = check_logits(first_logits + chosen, 1); !numbers) {
+      fail_with(std::move(numbers.error()));
+      break;
+    }
+    const int id = choose(first_logits + chosen);
+    ++chosen;
+    if (chosen > drafts || id != drafts_[static_cast<std::size_t>(chosen - 1)]) break;
+    ++made_.accepted;
+  }
+  made_.drafted += static_cast<std::size_t>(drafts);
+  draft_length_ = chosen > drafts ? std::min(draft_length_ + 1, kMostDrafts) : std::max(chosen, 1);
+  drafts_.clear();
+  return chosen;
+}
+
+int Sequence::choose(int row) {
+  hash_.add(engine_.logits(row));
+  listener_->logits(engine_.logits(row));
+  const std::span<const float> logits = engine_.choosable_logits(row);
   TokenEvent token{sampler_.choose(logits, static_cast<int>(tokens_.size()))};
   if (request_.top_logprobs >= 0) token.logprobs = token_logprobs(logits, token.id, request_.top_logprobs);
   sampler_.saw(token.id);
@@ -95,6 +187,7 @@ void Sequence::choose(const Engine& engine, int row) {
     finish_ = Finish::stop;
   else if (static_cast<int>(made_.ids.size()) == request_.max_tokens)
     finish_ = Finish::length;
+  return token.id;
 }
 
 void Sequence::end() {
@@ -105,6 +198,12 @@ void Sequence::end() {
   made_.finish = finish_.value_or(Finish::cancelled);
   made_.logits_hash = hash_.hex();
   listener_->finished(std::move(made_));
+}
+
+KeptSequence Sequence::leave() {
+  if (request_.recompute || failed_ || state_ == nullptr) return {};
+  const int prompt = static_cast<int>(request_.prompt.size()) - request_.generated;
+  return {prompt, std::move(tokens_), std::move(state_), std::move(head_)};
 }
 
 }  // namespace sluice

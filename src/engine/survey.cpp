@@ -10,6 +10,7 @@
 #include "checkpoint/checkpoint.h"
 #include "compute/cpu_ops.h"
 #include "engine/footprint.h"
+#include "engine/head_drafter.h"
 #include "models/registry.h"
 #include "residency/presets.h"
 
@@ -26,7 +27,16 @@ Result<> resolve(EngineOptions& options, const ModelConfig& config) {
   if (options.layers > config.layers())
     return fail(ErrorKind::bad_input,
                 fmt::format("--layers {} is more than the {} layers of the model", options.layers, config.layers()));
-  options.draft_head = options.draft_head && config.has_draft_head() && options.layers == config.layers();
+  const bool has_head = config.has_draft_head() && options.layers == config.layers();
+  if (options.speculate == Speculate::head && !has_head)
+    return fail(ErrorKind::bad_input,
+                "--speculate mtp: this model, or what is run of it, has no head that drafts tokens",
+                "say lookup or auto");
+  const bool wants_head =
+      options.draft_head || options.speculate == Speculate::head || options.speculate == Speculate::automatic;
+  options.draft_head = wants_head && has_head;
+  const bool forgets_by_length = config.state_shape({options.layers, options.draft_head}).recurrent_bytes() == 0;
+  if (options.speculate == Speculate::automatic && !forgets_by_length) options.speculate = Speculate::off;
   if (options.context == 0)
     options.context = std::max(std::min(kDefaultContext, config.max_context()), options.context_need);
   if (options.context > config.max_context())
@@ -49,6 +59,21 @@ std::vector<int> chunks(const EngineOptions& options) {
   return sizes;
 }
 
+}  // namespace
+
+std::uint64_t sequence_bytes(const Survey& survey) {
+  const EngineOptions& options = survey.options;
+  const ModelConfig& config = *survey.model.config;
+  const StateShape state = config.state_shape(survey.scope());
+  std::uint64_t bytes = state.bytes(options.context);
+  if (options.speculate != Speculate::off) bytes += state.recurrent_bytes();  // before rows that may go again
+  if (options.draft_head)
+    bytes += config.draft_state_shape().bytes(options.context) + HeadDrafter::collected_bytes(config);
+  return bytes;
+}
+
+namespace {
+
 PlanNeeds find_needs(const Survey& survey) {
   const EngineOptions& options = survey.options;
   const ModelConfig& config = *survey.model.config;
@@ -60,16 +85,15 @@ PlanNeeds find_needs(const Survey& survey) {
   needs.experts_in_use = static_cast<std::uint64_t>(config.experts_per_token());
   for (int layer = 0; layer < bound.experts.layers(); ++layer)
     needs.expert_layers += bound.experts.has(layer, 0) ? 1 : 0;
-  needs.state_bytes = config.state_shape(survey.scope()).bytes(options.context);
-  if (options.draft_head) needs.state_bytes += config.draft_state_shape().bytes(options.context);
-  needs.state_bytes *= static_cast<std::uint64_t>(options.slots);
+  needs.state_bytes = sequence_bytes(survey) * static_cast<std::uint64_t>(options.slots) + options.session_bytes;
   needs.threads = options.threads;
   needs.chunks = chunks(options);
   for (int rows : needs.chunks) {
     needs.scratch_bytes.push_back(
         config.scratch_bytes(survey.scope(), rows) +
         CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) +
-        logits_bytes(config, options.slots));
+        logits_bytes(config, options.logit_rows() + (options.draft_head ? 1 : 0)) +
+        (options.draft_head ? hidden_bytes(config, rows) : 0));
     needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
   }
   needs.io_bytes = io_bytes();
@@ -113,7 +137,14 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   TRY(resolve(survey.options, config));
   TRY_TAKE(const std::unique_ptr<Checkpoint> checkpoint,
            open_checkpoint(survey.model.directory, survey.options.threads));
-  TRY_TAKE(survey.bound, checkpoint->bind(config.census(survey.scope()), survey.options.layers < config.layers()));
+  const bool partial = survey.options.layers < config.layers();
+  Result<BoundCensus> bound = checkpoint->bind(config.census(survey.scope()), partial);
+  if (!bound && survey.options.draft_head && survey.options.speculate == Speculate::automatic) {
+    survey.options.draft_head = false;  // some checkpoints leave out the head that their config speaks of
+    bound = checkpoint->bind(config.census(survey.scope()), partial);
+  }
+  if (!bound) return tl::unexpected<Error>(std::move(bound.error()));
+  survey.bound = std::move(*bound);
   survey.files = checkpoint->files();
   survey.needs = find_needs(survey);
   return survey;

@@ -16,6 +16,14 @@
 
 namespace sluice {
 
+// Where drafts of further tokens come from. They cost or save time and change no answer.
+enum class Speculate {
+  off,
+  automatic,  // the model's head if it has one, and the text itself where drafts are forgotten at no cost
+  head,       // the model's head for multi-token prediction
+  lookup,     // what followed in the text the last time
+};
+
 struct EngineOptions {
   std::uint64_t memory_bytes = 0;  // budget; 0: the preset's, else 80 % of what is available
   std::string preset;              // a named budget; empty: none
@@ -26,9 +34,15 @@ struct EngineOptions {
   int prefill_chunk = 0;  // rows of a prefill step; 0: as the plan finds good
   IoMode io = IoMode::automatic;
   int slots = 1;                     // sequences that run at the same time, each with a context of its own
+  std::uint64_t session_bytes = 0;   // for conversations that wait to go on, beyond slots that nobody uses
   std::uint64_t overhead_bytes = 0;  // what the command itself holds beside the model
   int layers = 0;                    // bind only the first N layers; 0: all
   bool draft_head = false;           // bind the head that drafts tokens too; without effect on models that have none
+  Speculate speculate = Speculate::off;
+
+  // Rows of logits that one step may have: one for each slot, and those of drafts.
+  int logit_rows() const { return slots + (speculate != Speculate::off ? kDraftRows : 0); }
+  static constexpr int kDraftRows = 8;
 };
 
 // A checkpoint directory's small files, understood.
@@ -45,12 +59,15 @@ Result<KnownModel> know_model(const std::string& directory);
 struct Survey {
   ModelScope scope() const { return {options.layers, options.draft_head}; }
 
-  EngineOptions options;  // with threads, context, layers and draft_head resolved
+  EngineOptions options;  // with threads, context, layers, draft_head and speculate resolved
   KnownModel model;
   std::vector<std::string> files;  // what extents refer to
   BoundCensus bound;
   PlanNeeds needs;
 };
+
+// What one sequence may hold at most.
+std::uint64_t sequence_bytes(const Survey& survey);
 
 // Fails with a sentence for a bad config (bad_input), damaged or missing weights (corrupt), an unknown family
 // (unsupported), or a context that the model cannot hold (bad_input).

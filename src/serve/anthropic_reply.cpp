@@ -83,7 +83,9 @@ class MessagesWriter final : public ReplyWriter {
   }
   Json head() const { return {{"id", names_.id}, {"type", "message"}, {"role", "assistant"}, {"model", names_.model}}; }
   Json usage_of(const Usage& usage) const {
-    return {{"input_tokens", usage.prompt_tokens}, {"output_tokens", usage.completion_tokens}};
+    return {{"input_tokens", usage.prompt_tokens - usage.cached_tokens},
+            {"output_tokens", usage.completion_tokens},
+            {"cache_read_input_tokens", usage.cached_tokens}};
   }
   const char* stop_reason() const {
     if (end_.finish == Finish::length) return "max_tokens";

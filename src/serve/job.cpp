@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sluice::serve {
 
 namespace {
@@ -149,6 +151,7 @@ void Job::on_end(std::size_t choice, Result<Generation> made, std::string stop_s
   if (over_) return;
   if (!made) return fail_with(to_api_error(made.error()));
   if (made->finish == Finish::cancelled) return fail_with({503, "the server is shutting down", {}, "shutting_down"});
+  usage_.cached_tokens = std::min(usage_.prompt_tokens, usage_.cached_tokens + made->cached);
   std::string text = writer_->choice_end(choice, {made->finish, std::move(stop_string)});
   if (stream_) send(std::move(text));
   if (--unfinished_ == 0) complete();

@@ -34,6 +34,7 @@ struct ChoiceEnd {
 
 struct Usage {
   std::size_t prompt_tokens = 0, completion_tokens = 0;
+  std::size_t cached_tokens = 0;  // of the prompt: computed for an earlier request
 };
 
 struct ReplyNames {

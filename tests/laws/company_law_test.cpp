@@ -3,92 +3,27 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <random>
 #include <thread>
 
 #include "engine/batcher.h"
 #include "engine/engine_thread.h"
 #include "engine/generate.h"
-#include "support/engine/recorded_run.h"
+#include "support/engine/requests.h"
 #include "support/golden_models.h"
 #include "support/must.h"
 
 namespace sluice::test {
 namespace {
 
-struct Answer {
-  std::vector<int> ids;
-  std::string logits_hash;
-  std::vector<double> logprobs;
-  bool operator==(const Answer&) const = default;
-};
-
-class Recorder final : public RequestListener {
- public:
-  explicit Recorder(int cancel_after = -1) : cancel_after_(cancel_after) {}
-  bool cancelled() const override { return cancel_now || (cancel_after_ >= 0 && asked_++ >= cancel_after_); }
-  void prompt_token(const TokenEvent& token) override { answer.logprobs.push_back(token.logprobs.value().chosen); }
-  bool token(const TokenEvent& token) override {
-    if (token.logprobs) answer.logprobs.push_back(token.logprobs->chosen);
-    return true;
-  }
-  void finished(Result<Generation> made) override {
-    Generation generation = must(std::move(made));
-    answer.ids = std::move(generation.ids);
-    answer.logits_hash = std::move(generation.logits_hash);
-    finish = generation.finish;
-    ++times_finished;
-  }
-
-  Answer answer;
-  Finish finish = Finish::length;
-  std::atomic<int> times_finished = 0;
-  std::atomic<bool> cancel_now = false;
-
- private:
-  int cancel_after_;
-  mutable int asked_ = 0;
-};
-
 class Company : public testing::TestWithParam<const char*> {
  protected:
-  static constexpr int kVocabulary = 200;
-
-  std::string directory() const {
-    return (std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string();
-  }
   // Everything resident, or as little as runs.
   std::unique_ptr<Engine> open(int slots, bool roomy, int chunk) const {
     EngineOptions options;
-    options.threads = 2;
-    options.context = 128;
     options.prefill_chunk = chunk;
     options.slots = slots;
-    options.memory_bytes = roomy ? resident_budget(directory(), options) : minimum_budget(directory(), options);
-    Survey found = must(survey(must(know_model(directory())), options));
-    const MemoryPlan plan = must(plan_memory(found));
-    return must(Engine::open(std::move(found), plan));
-  }
-  static Request random_request(std::mt19937& random) {
-    Request request;
-    for (std::size_t length = 1 + random() % 40; length > 0; --length)
-      request.prompt.push_back(static_cast<int>(random() % kVocabulary));
-    request.max_tokens = 1 + static_cast<int>(random() % 12);
-    request.seed = random();
-    if (random() % 2 == 0) request.sampling = {.temperature = 0.9, .top_k = 20, .top_p = 0.95, .repeat_penalty = 1.1};
-    if (random() % 3 == 0) {
-      request.top_logprobs = 2;
-      request.prompt_logprobs = random() % 2 == 0;
-    }
-    return request;
-  }
-  static Answer alone(Engine& engine, const Request& request) {
-    Batcher batcher(engine);
-    const auto recorder = std::make_shared<Recorder>();
-    batcher.add(request, recorder);
-    while (!batcher.idle()) batcher.step();
-    return recorder->answer;
+    return open_golden(GetParam(), options, roomy);
   }
 };
 
