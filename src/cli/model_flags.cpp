@@ -41,6 +41,11 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
       ->default_str("");
   command.add_option("--io", io_, "How weights are read: auto, direct, buffered or drop (same results)")
       ->type_name("MODE");
+  command
+      .add_option("--speculate", speculate_,
+                  "Draft further tokens and let the model check them together (same results): auto, off, mtp (the "
+                  "model's own head) or lookup (what the text said before)")
+      ->type_name("HOW");
   command.add_option("--layers", options_.layers, "Run only the first N layers (for partial downloads and debugging)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000))
@@ -63,6 +68,17 @@ Result<EngineOptions> ModelFlags::options() const {
     options.io = IoMode::drop;
   else
     return fail(ErrorKind::usage, fmt::format("--io: '{}' is not a mode", io_), "say auto, direct, buffered or drop");
+  if (speculate_ == "auto")
+    options.speculate = Speculate::automatic;
+  else if (speculate_ == "off")
+    options.speculate = Speculate::off;
+  else if (speculate_ == "mtp")
+    options.speculate = Speculate::head;
+  else if (speculate_ == "lookup")
+    options.speculate = Speculate::lookup;
+  else
+    return fail(ErrorKind::usage, fmt::format("--speculate: '{}' is not a way to draft tokens", speculate_),
+                "say auto, off, mtp or lookup");
   return options;
 }
 

@@ -20,7 +20,7 @@ namespace {
 struct ServeFlags {
   ModelFlags model;
   serve::ServeOptions options;
-  std::string api_key_file;
+  std::string api_key_file, session_budget = "0";
   int slots = 4;
 };
 
@@ -50,6 +50,7 @@ Result<> serve_model(const ServeFlags& flags) {
   TRY(need_tokenizer(model));
   if (options.context == 0) options.context = std::min(kUsualContext, model.config->max_context());
   options.slots = flags.slots;
+  TRY_TAKE(options.session_bytes, parse_size(flags.session_budget, "--session-budget"));
   options.overhead_bytes = serve::server_bytes(options.context);
   TRY_TAKE(Survey found, survey(std::move(model), options));
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
@@ -82,6 +83,10 @@ void add_serve(CLI::App& app, Chosen& chosen) {
   command->add_option("--slots", flags->slots, "Sequences that run at the same time, each with a context of its own")
       ->type_name("N")
       ->check(CLI::Range(1, 256));
+  command
+      ->add_option("--session-budget", flags->session_budget,
+                   "Memory for conversations that wait for their next turn, beyond that of slots nobody uses")
+      ->type_name("SIZE");
   command->add_option("--queue", options.queue, "Sequences that may wait for a slot; more are answered with 429")
       ->type_name("N")
       ->check(CLI::Range(0, 100000));
