@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "generate/logprobs.h"
 #include "generate/sampler.h"
+#include "generate/token_constraint.h"
 
 namespace sluice {
 
@@ -24,6 +25,7 @@ struct Request {
   std::vector<int> stop_ids = {};  // the id itself is the last one emitted
   SamplingParams sampling = {};    // valid
   std::uint64_t seed = 0;
+  HeldTo held_to = {};           // a grammar that everything new must follow
   int top_logprobs = -1;         // alternatives to report with each token; -1: no log probabilities at all
   bool prompt_logprobs = false;  // the same for the prompt's tokens from the second on; requires top_logprobs >= 0
   int generated = 0;             // of the prompt, the last so many were generated before: penalties know them as such

@@ -45,6 +45,8 @@ Sequence::Sequence(Engine& engine, Request request, std::shared_ptr<RequestListe
     else
       sampler_.saw(tokens_[token]);
   }
+  if (request_.held_to.grammar != nullptr)
+    constraint_ = std::make_unique<TokenConstraint>(request_.held_to, request_.stop_ids);
   listener_->prefilled(static_cast<std::size_t>(computed_), tokens_.size());
 }
 
@@ -173,17 +175,29 @@ int Sequence::choose_all(int rows, int first_logits) {
   return chosen;
 }
 
+// kNoToken if none may come: then the sequence has failed.
 int Sequence::choose(int row) {
   hash_.add(engine_.logits(row));
   listener_->logits(engine_.logits(row));
   const std::span<const float> logits = engine_.choosable_logits(row);
-  TokenEvent token{sampler_.choose(logits, static_cast<int>(tokens_.size()))};
+  std::span<const float> allowed = logits;
+  if (constraint_ != nullptr) {
+    Result<std::span<const float>> masked = constraint_->masked(logits);
+    if (!masked) {
+      fail_with(std::move(masked.error()));
+      return kNoToken;
+    }
+    allowed = *masked;
+  }
+  TokenEvent token{sampler_.choose(allowed, static_cast<int>(tokens_.size()))};
+  if (constraint_ != nullptr) constraint_->accept(token.id);
   if (request_.top_logprobs >= 0) token.logprobs = token_logprobs(logits, token.id, request_.top_logprobs);
   sampler_.saw(token.id);
   tokens_.push_back(token.id);
   made_.ids.push_back(token.id);
   const bool go_on = listener_->token(token);
-  if (!go_on || std::ranges::find(request_.stop_ids, token.id) != request_.stop_ids.end())
+  const bool ended = constraint_ != nullptr && constraint_->ended();
+  if (!go_on || ended || std::ranges::find(request_.stop_ids, token.id) != request_.stop_ids.end())
     finish_ = Finish::stop;
   else if (static_cast<int>(made_.ids.size()) == request_.max_tokens)
     finish_ = Finish::length;

@@ -55,6 +55,7 @@ class Sequence {
   KeptSequence leave();
 
  private:
+  static constexpr int kNoToken = -1;
   using Clock = std::chrono::steady_clock;
   int backlog() const { return static_cast<int>(tokens_.size()) - computed_; }
   int drafts_in(int rows) const { return std::max(rows - backlog(), 0); }
@@ -78,6 +79,7 @@ class Sequence {
   int draft_length_ = kFirstDrafts;    // that are worth while
   int steps_waited_ = 0;
   Sampler sampler_;
+  std::unique_ptr<TokenConstraint> constraint_;  // null: the text is free
   LogitsHash hash_;
   Generation made_;
   std::optional<Finish> finish_;

@@ -6,6 +6,8 @@
 
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +27,28 @@ class ReplyParser {
   virtual void finish(std::vector<ReplyEvent>& events) = 0;
 };
 
+// The fixed tokens of a reply, for replies that are held to a form: just those that the model was taught to write.
+struct ReplyForm {
+  bool thinks = false;                // the prompt ends inside the reasoning, which is any text
+  std::vector<int> to_answer = {};    // from there, or from the prompt's end, to the answer's first token
+  std::vector<int> answer_ends = {};  // any of them ends the answer
+};
+
+// The same of a call of one tool, from where the reasoning or the prompt ends.
+struct CallForm {
+  struct Argument {
+    std::vector<int> before, after;  // its value
+  };
+  std::vector<int> begin = {};  // with the tool's name
+  std::vector<Argument> arguments = {};
+  std::vector<int> end = {};
+  std::vector<int> ends = {};  // any of them, and nothing follows
+};
+struct CallArgument {
+  std::string name;
+  std::string type;  // "string": the value is written without quotes; else JSON: "number", "boolean", "object", ...
+};
+
 class ChatFormat {
  public:
   virtual ~ChatFormat() = default;
@@ -40,6 +64,15 @@ class ChatFormat {
                                                     const ChatOptions& options) const = 0;
   // Tokens that end the turn.
   virtual std::vector<int> stop_ids() const = 0;
+
+  // unsupported for formats that say neither.
+  virtual Result<ReplyForm> reply_form(const ChatOptions& /*options*/) const {
+    return fail(ErrorKind::unsupported, "the chat format of this model cannot hold answers to a form");
+  }
+  virtual Result<CallForm> call_form(const ChatOptions& /*options*/, std::string_view /*tool*/,
+                                     std::span<const CallArgument> /*arguments*/) const {
+    return fail(ErrorKind::unsupported, "the chat format of this model cannot force a tool call");
+  }
 };
 
 }  // namespace sluice

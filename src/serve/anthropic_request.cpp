@@ -99,16 +99,21 @@ std::vector<std::string> read_tools(const Body& body, std::string_view raw) {
   return tools;
 }
 
-void read_tool_choice(const Body& body, ChatOptions& options) {
+void read_tool_choice(const Body& body, ChatAsk& ask) {
   if (!body.has("tool_choice")) return;
   const Body choice = body.object("tool_choice");
   const std::string type = choice.text("type");
-  if (type == "any")
-    options.tool_choice = ToolChoice::required;
-  else if (type == "none")
-    options.tool_choice = ToolChoice::none;
-  else if (type != "auto")
-    choice.wrong("type", "must be auto, any or none: forcing one tool is not supported");
+  if (type == "any") {
+    ask.options.tool_choice = ToolChoice::required;
+  } else if (type == "none") {
+    ask.options.tool_choice = ToolChoice::none;
+  } else if (type == "tool") {
+    ask.options.tool_choice = ToolChoice::required;
+    ask.named_tool = choice.text("name");
+    ask.named_field = "tool_choice.name";
+  } else if (type != "auto") {
+    choice.wrong("type", "must be auto, any, tool or none");
+  }
 }
 
 }  // namespace
@@ -129,7 +134,7 @@ ApiResult<ChatAsk> read_messages(std::string_view raw, const ChatOptions& defaul
   for (std::size_t index = 0; messages != nullptr && index < messages->size(); ++index)
     read_message(body.element("messages", *messages, index), ask.conversation.messages);
   ask.conversation.tools = read_tools(body, raw);
-  read_tool_choice(body, ask.options);
+  read_tool_choice(body, ask);
 
   GenerationAsk& generation = ask.generation;
   generation.sampling = sampling;

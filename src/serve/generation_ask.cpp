@@ -31,7 +31,7 @@ std::vector<std::string> read_stops(const Body& body) {
 void refuse_unsupported(const Body& body) {
   if (const Json* bias = body.find("logit_bias"); bias != nullptr && !bias->empty())
     body.wrong("logit_bias", "is not supported");
-  for (const char* name : {"grammar", "json_schema", "functions", "function_call"})
+  for (const char* name : {"json_schema", "functions", "function_call"})
     if (body.has(name)) body.wrong(name, "is not supported");
 }
 
@@ -61,6 +61,34 @@ GenerationAsk read_generation(const Body& body, const SamplingParams& defaults) 
   body.text_or("model", {});
   refuse_unsupported(body);
   return ask;
+}
+
+ResponseFormat read_form(const Body& body, std::string_view raw, GenerationAsk& ask) {
+  ResponseFormat in_prompt;
+  if (body.has("grammar")) {
+    ask.form = {AnswerForm::Kind::gbnf, body.text("grammar")};
+    ask.form_field = "grammar";
+  }
+  if (!body.has("response_format")) return in_prompt;
+  const Body format = body.object("response_format");
+  const std::string type = format.text("type");
+  if (type != "text" && ask.form.kind != AnswerForm::Kind::free)
+    body.wrong("grammar", "does not go with response_format");
+  ask.form_field = "response_format";
+  if (type == "json_object") {
+    in_prompt.kind = ResponseFormat::Kind::json_object;
+    ask.form.kind = AnswerForm::Kind::json_object;
+  } else if (type == "json_schema") {
+    if (!format.has("json_schema")) format.wrong("json_schema", "is missing");
+    format.object("json_schema").flag_or("strict", false);
+    in_prompt.kind = ResponseFormat::Kind::json_schema;
+    in_prompt.json_schema = raw_member(raw_member(raw, "response_format"), "json_schema");
+    ask.form = {AnswerForm::Kind::json_schema, raw_member(in_prompt.json_schema, "schema")};
+    if (ask.form.text.empty()) ask.form.kind = AnswerForm::Kind::json_object;
+  } else if (type != "text") {
+    format.wrong("type", "must be text, json_object or json_schema");
+  }
+  return in_prompt;
 }
 
 }  // namespace sluice::serve

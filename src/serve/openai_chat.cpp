@@ -11,36 +11,25 @@ namespace sluice::serve {
 
 namespace {
 
-void read_tool_choice(const Body& body, ChatOptions& options) {
+void read_tool_choice(const Body& body, ChatAsk& ask) {
   const Json* const choice = body.find("tool_choice");
   if (choice == nullptr) return;
-  if (!choice->is_string())
-    return body.wrong("tool_choice", "must be auto, none or required: forcing one tool is not supported");
-  const std::string word = choice->get<std::string>();
-  if (word == "none")
-    options.tool_choice = ToolChoice::none;
-  else if (word == "required")
-    options.tool_choice = ToolChoice::required;
-  else if (word != "auto")
-    body.wrong("tool_choice", "must be auto, none or required");
-}
-
-// The format is asked for in the prompt, as the family's own program does; nothing forces the model to obey.
-void read_response_format(const Body& body, std::string_view raw, ChatOptions& options) {
-  if (!body.has("response_format")) return;
-  const Body format = body.object("response_format");
-  const std::string type = format.text("type");
-  if (type == "json_object") {
-    options.response_format.kind = ResponseFormat::Kind::json_object;
-  } else if (type == "json_schema") {
-    options.response_format.kind = ResponseFormat::Kind::json_schema;
-    const Body schema = format.object("json_schema");
-    if (!format.has("json_schema")) format.wrong("json_schema", "is missing");
-    if (schema.flag_or("strict", false)) schema.wrong("strict", "cannot be true: a schema is asked for, not enforced");
-    options.response_format.json_schema = raw_member(raw_member(raw, "response_format"), "json_schema");
-  } else if (type != "text") {
-    format.wrong("type", "must be text, json_object or json_schema");
+  if (choice->is_object()) {
+    const Body named = body.object("tool_choice");
+    if (named.text("type") != "function") named.wrong("type", "must be function");
+    const Body function = named.object("function");
+    ask.options.tool_choice = ToolChoice::required;
+    ask.named_tool = function.text("name");
+    ask.named_field = "tool_choice.function.name";
+    return;
   }
+  const std::string word = choice->is_string() ? choice->get<std::string>() : std::string();
+  if (word == "none")
+    ask.options.tool_choice = ToolChoice::none;
+  else if (word == "required")
+    ask.options.tool_choice = ToolChoice::required;
+  else if (word != "auto")
+    body.wrong("tool_choice", "must be auto, none, required or a function by its name");
 }
 
 void read_thinking(const Body& body, ChatOptions& options) {
@@ -77,8 +66,8 @@ ApiResult<ChatAsk> read_chat(std::string_view raw, const ChatOptions& defaults, 
   else if (body.integer_or("top_logprobs", 0, 0, kMostTopLogprobs) > 0)
     body.wrong("top_logprobs", "needs logprobs to be true");
   ask.options = defaults;
-  read_tool_choice(body, ask.options);
-  read_response_format(body, raw, ask.options);
+  read_tool_choice(body, ask);
+  ask.options.response_format = read_form(body, raw, ask.generation);
   read_thinking(body, ask.options);
   if (const auto& fault = body.fault()) return tl::unexpected<ApiError>(*fault);
   return ask;

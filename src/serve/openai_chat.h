@@ -14,6 +14,8 @@ struct ChatAsk {
   GenerationAsk generation;
   Conversation conversation;
   ChatOptions options;
+  std::string named_tool = {};              // the one that must be called; empty: any
+  const char* named_field = "tool_choice";  // that named it
 };
 
 ApiResult<ChatAsk> read_chat(std::string_view raw, const ChatOptions& defaults, const SamplingParams& sampling);

@@ -84,10 +84,11 @@ TEST(ChatRequest, NamesWhatIsWrong) {
   EXPECT_EQ(param(R"("top_logprobs":2)"), "top_logprobs");
   EXPECT_EQ(param(R"("tools":[{"type":"function","function":{}}])"), "tools[0].function.name");
   EXPECT_EQ(param(R"("tool_choice":"always")"), "tool_choice");
-  EXPECT_EQ(param(R"("tool_choice":{"type":"function","function":{"name":"f"}})"), "tool_choice");
+  EXPECT_EQ(param(R"("tool_choice":{"type":"function","function":{}})"), "tool_choice.function.name");
+  EXPECT_EQ(param(R"("tool_choice":{"type":"custom","function":{"name":"f"}})"), "tool_choice.type");
   EXPECT_EQ(param(R"("response_format":{"type":"xml"})"), "response_format.type");
-  EXPECT_EQ(param(R"("response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true}})"),
-            "response_format.json_schema.strict");
+  EXPECT_EQ(param(R"("response_format":{"type":"json_schema"})"), "response_format.json_schema");
+  EXPECT_EQ(param(R"("grammar":"root ::= \"a\"","response_format":{"type":"json_object"})"), "grammar");
   EXPECT_EQ(param(R"("logit_bias":{"5":1})"), "logit_bias");
   EXPECT_EQ(param(R"("model":5)"), "model");
 }

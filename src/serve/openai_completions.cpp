@@ -55,6 +55,7 @@ ApiResult<CompletionAsk> read_completion(std::string_view raw, const SamplingPar
   if (body.has("logprobs"))
     ask.generation.top_logprobs = static_cast<int>(body.integer_or("logprobs", 0, 0, kMostTopLogprobs));
   ask.echo = body.flag_or("echo", false);
+  read_form(body, raw, ask.generation);
   if (!body.text_or("suffix", {}).empty()) body.wrong("suffix", "is not supported");
   if (body.integer_or("best_of", 1, 1, INT_MAX) > ask.generation.n)
     body.wrong("best_of", "must not be more than n: choices are not ranked");

@@ -56,15 +56,44 @@ tl::unexpected<ApiError> no_chat_format() {
   return refuse(400, "this model has no chat format: use /v1/completions", "messages", "unsupported");
 }
 
+ApiResult<HeldTo> held_to(const ServedModel& model, Result<Grammar> grammar, const char* field) {
+  if (!grammar) return tl::unexpected<ApiError>(to_api_error(grammar.error(), field));
+  return HeldTo{std::make_shared<const Grammar>(std::move(*grammar)), model.order};
+}
+
+bool declares(const std::string& tool, const std::string& name) {
+  const std::string function = raw_member(tool, "function");
+  return raw_member(function, "name") == dump(name);
+}
+
+// What the reply of a chat must look like, by its answer's form and its tools.
+ApiResult<HeldTo> form_of_turn(const ServedModel& model, const ChatAsk& ask) {
+  ReplyRules rules{.answer = ask.generation.form, .must_call = ask.options.tool_choice == ToolChoice::required};
+  if (!rules.must_call && rules.answer.kind == AnswerForm::Kind::free) return HeldTo{};
+  if (ask.options.tool_choice != ToolChoice::none) rules.tools = ask.conversation.tools;
+  if (!ask.named_tool.empty())
+    std::erase_if(rules.tools, [&](const std::string& tool) { return !declares(tool, ask.named_tool); });
+  if (rules.must_call && rules.tools.empty())
+    return refuse(400,
+                  ask.named_tool.empty() ? "a call is required, and 'tools' holds no tool"
+                                         : fmt::format("'tools' holds no tool named '{}'", ask.named_tool),
+                  ask.named_field);
+  return held_to(model, reply_grammar(rules, *model.chat, ask.options),
+                 rules.must_call ? "tools" : ask.generation.form_field);
+}
+
 // A chat that is ready but for its writer.
 ApiResult<Prepared> prepare_turn(const ServedModel& model, const ChatAsk& ask, std::uint64_t id) {
   Result<std::vector<int>> prompt = model.chat->render(ask.conversation, ask.options);
   if (!prompt) return tl::unexpected<ApiError>(to_api_error(prompt.error(), "messages"));
   const ApiResult<int> room = room_for(model, prompt->size(), "messages");
   if (!room) return tl::unexpected<ApiError>(room.error());
+  ApiResult<HeldTo> form = form_of_turn(model, ask);
+  if (!form) return tl::unexpected<ApiError>(std::move(form.error()));
   const GenerationAsk& generation = ask.generation;
   Prepared prepared{{}, nullptr, generation.stream, {.prompt_tokens = prompt->size()}};
   Request request = make_request(generation, std::move(*prompt), *room);
+  request.held_to = std::move(*form);
   const std::vector<int> ends = model.chat->stop_ids();
   const std::span<const int> stops = model.config->stop_ids();
   request.stop_ids.assign(stops.begin(), stops.end());
@@ -145,6 +174,12 @@ ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::stri
   const GenerationAsk& generation = ask->generation;
   Prepared prepared{{}, nullptr, generation.stream, {}};
   const std::span<const int> stops = model.config->stop_ids();
+  HeldTo form;
+  if (generation.form.kind != AnswerForm::Kind::free) {
+    ApiResult<HeldTo> made = held_to(model, text_grammar(generation.form), generation.form_field);
+    if (!made) return tl::unexpected<ApiError>(std::move(made.error()));
+    form = std::move(*made);
+  }
   for (RawPrompt& raw : ask->prompts) {
     auto ids = prompt_ids(model, std::move(raw));
     if (!ids) return tl::unexpected<ApiError>(std::move(ids.error()));
@@ -153,6 +188,7 @@ ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::stri
     prepared.prompt.prompt_tokens += ids->size();
     Request request = make_request(generation, std::move(*ids), *room);
     request.stop_ids.assign(stops.begin(), stops.end());
+    request.held_to = form;
     request.prompt_logprobs = ask->echo && generation.top_logprobs >= 0;
     for (int choice = 0; choice < generation.n; ++choice) {
       request.seed = seed_of(generation, id.number, prepared.choices.size());

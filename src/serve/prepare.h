@@ -18,10 +18,11 @@ struct ServedModel {
   std::string name;
   const ModelConfig* config = nullptr;
   const Tokenizer* tokenizer = nullptr;
-  const ChatFormat* chat = nullptr;  // null: the model has none
-  int context = 0;                   // tokens of prompt and answer together
-  SamplingParams sampling;           // what is meant where a caller says nothing
-  std::int64_t created = 0;          // Unix seconds
+  const ChatFormat* chat = nullptr;                        // null: the model has none
+  int context = 0;                                         // tokens of prompt and answer together
+  SamplingParams sampling;                                 // what is meant where a caller says nothing
+  std::shared_ptr<const VocabularyOrder> order = nullptr;  // for answers that are held to a form
+  std::int64_t created = 0;                                // Unix seconds
 };
 
 // One answer of a request that may want several.

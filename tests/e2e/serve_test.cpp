@@ -7,10 +7,10 @@
 #include <atomic>
 #include <fstream>
 #include <memory>
-#include <regex>
 #include <thread>
 
 #include "support/http_client.h"
+#include "support/served.h"
 #include "support/sluice_program.h"
 
 namespace sluice::test {
@@ -20,51 +20,6 @@ using Json = nlohmann::json;
 
 constexpr const char* kChat = "/v1/chat/completions";
 constexpr const char* kCompletions = "/v1/completions";
-
-// `sluice serve` on a free port, until it goes out of scope.
-class Served {
- public:
-  explicit Served(const Arguments& arguments = {})
-      : program_(sluice_path(), Arguments{"serve", demo_model().string(), "--port", "0"} + arguments) {
-    for (int wait = 0; wait < 3000 && port_ == 0; ++wait) {
-      std::smatch found;
-      const std::string said = program_.err_so_far();
-      if (std::regex_search(said, found, std::regex("listening on http://[^ ]*:([0-9]+) ")))
-        port_ = std::stoi(found[1]);
-      if (program_.done()) throw std::runtime_error("the server ended: " + said);
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    if (port_ == 0) throw std::runtime_error("the server does not listen");
-  }
-  int port() const { return port_; }
-  RunningProgram& program() { return program_; }
-
-  HttpAnswer post(const std::string& path, const std::string& body, const std::string& headers = {}) const {
-    return http(port_, "POST", path, body, headers);
-  }
-  Json posted(const std::string& path, const std::string& body) const {
-    const HttpAnswer answer = post(path, body);
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    return Json::parse(answer.body, nullptr, false);
-  }
-  double metric(const std::string& name) const {
-    const std::string text = http(port_, "GET", "/metrics").body;
-    const std::size_t at = text.find("\n" + name + " ");
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
-  }
-  bool settles() const {  // nobody runs or waits
-    for (int wait = 0; wait < 1000; ++wait) {
-      const Json health = Json::parse(http(port_, "GET", "/health").body);
-      if (health.at("running") == 0 && health.at("waiting") == 0) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
-
- private:
-  RunningProgram program_;
-  int port_ = 0;
-};
 
 std::string completion(const std::string& prompt, int tokens, const std::string& more = {}) {
   return R"({"prompt":")" + prompt + R"(","temperature":0,"max_tokens":)" + std::to_string(tokens) + more + "}";

@@ -28,7 +28,36 @@ class Chat final : public ChatFormat {
 
   std::vector<int> stop_ids() const override { return control_.ends; }
 
+  Result<ReplyForm> reply_form(const ChatOptions& options) const override {
+    return ReplyForm{.thinks = options.thinking,
+                     .to_answer = options.thinking ? std::vector<int>{control_.end_think} : std::vector<int>{},
+                     .answer_ends = control_.ends};
+  }
+
+  Result<CallForm> call_form(const ChatOptions& options, std::string_view tool,
+                             std::span<const CallArgument> arguments) const override {
+    CallForm form{.end = {control_.end_call}, .ends = control_.ends};
+    if (options.thinking) form.begin = {control_.end_think};
+    form.begin.push_back(control_.call);
+    TRY(add_text(tool, form.begin));
+    for (const CallArgument& argument : arguments) {
+      CallForm::Argument& made = form.arguments.emplace_back();
+      made.before = {control_.key};
+      TRY(add_text(argument.name, made.before));
+      made.before.push_back(control_.end_key);
+      made.before.push_back(control_.value);
+      made.after = {control_.end_value};
+    }
+    return form;
+  }
+
  private:
+  Result<> add_text(std::string_view text, std::vector<int>& ids) const {
+    TRY_TAKE(const std::vector<int> encoded, tokenizer_.encode(text, SpecialSpelling::text));
+    ids.insert(ids.end(), encoded.begin(), encoded.end());
+    return {};
+  }
+
   const Tokenizer& tokenizer_;
   ControlIds control_;
 };

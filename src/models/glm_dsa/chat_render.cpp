@@ -129,20 +129,11 @@ Result<> write_messages(const std::vector<Message>& messages, bool keep_reasonin
   return {};
 }
 
-// The template has no words for these, so saying nothing would not be what was asked.
-Result<> check(const Conversation& conversation, const ChatOptions& options) {
-  if (options.tool_choice == ToolChoice::required)
-    return fail(ErrorKind::unsupported, "the chat format of GLM-5.2 cannot require a tool call");
-  if (options.response_format.kind != ResponseFormat::Kind::text)
-    return fail(ErrorKind::unsupported, "the chat format of GLM-5.2 cannot ask for JSON",
-                "say in a message what the answer should look like");
-  return check_messages(conversation.messages, kPlaces);
-}
-
 }  // namespace
 
 Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, const ChatOptions& options) {
-  TRY(check(conversation, options));
+  // The template has no words for a tool call that is required and for JSON: the reply is held to them instead.
+  TRY(check_messages(conversation.messages, kPlaces));
   PromptWriter prompt;
   prompt.control("[gMASK]");
   prompt.control("<sop>");

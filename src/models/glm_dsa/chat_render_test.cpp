@@ -163,8 +163,6 @@ TEST(GlmRender, WhatTheFormatCannotSayIsRefused) {
       {{.messages = {{.role = Role::system, .tools = {"{}"}}}}, {}, "tools that a message declares"},
       {{.messages = {{.role = Role::latest_reminder}}}, {}, "reminders"},
       {{.messages = {{.content = {{ContentPart::Kind::media, "image_url"}}}}}, {}, "'image_url'"},
-      {{}, {.tool_choice = ToolChoice::required}, "require"},
-      {{}, {.response_format = {.kind = ResponseFormat::Kind::json_object}}, "JSON"},
   };
   for (const auto& item : cases) {
     const auto parts = render_prompt(item.conversation, item.options);

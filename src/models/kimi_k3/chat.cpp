@@ -28,7 +28,35 @@ class Chat final : public ChatFormat {
 
   std::vector<int> stop_ids() const override { return control_.ends; }
 
+  Result<ReplyForm> reply_form(const ChatOptions& options) const override {
+    const ReplyParts parts = reply_parts(options.thinking, {}, {});
+    ReplyForm form{.thinks = options.thinking, .to_answer = {}, .answer_ends = answer_ends()};
+    TRY_TAKE(form.to_answer, encode_parts(parts.to_answer, tokenizer_));
+    return form;
+  }
+
+  Result<CallForm> call_form(const ChatOptions& options, std::string_view tool,
+                             std::span<const CallArgument> arguments) const override {
+    const ReplyParts parts = reply_parts(options.thinking, tool, arguments);
+    CallForm form{.ends = answer_ends()};
+    TRY_TAKE(form.begin, encode_parts(parts.to_call, tokenizer_));
+    TRY_TAKE(form.end, encode_parts(parts.call_end, tokenizer_));
+    for (const ReplyParts::Argument& argument : parts.arguments) {
+      CallForm::Argument& made = form.arguments.emplace_back();
+      TRY_TAKE(made.before, encode_parts(argument.before, tokenizer_));
+      TRY_TAKE(made.after, encode_parts(argument.after, tokenizer_));
+    }
+    return form;
+  }
+
  private:
+  // The response is closed, or the message ends at once.
+  std::vector<int> answer_ends() const {
+    std::vector<int> ends = control_.ends;
+    ends.push_back(control_.close);
+    return ends;
+  }
+
   const Tokenizer& tokenizer_;
   ControlIds control_;
 };

@@ -16,6 +16,17 @@ namespace sluice::kimi_k3 {
 // The pieces of a prompt, in the order of spec section 6.3 and cut as in section 6.2.
 Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, const ChatOptions& options);
 
+// What stands between the free parts of a reply (sections 6.4 and 6.5), from where the prompt ends.
+struct ReplyParts {
+  std::vector<PromptPart> to_answer, to_call;
+  struct Argument {
+    std::vector<PromptPart> before, after;
+  };
+  std::vector<Argument> arguments;
+  std::vector<PromptPart> call_end;
+};
+ReplyParts reply_parts(bool thinking, std::string_view tool, std::span<const CallArgument> arguments);
+
 // The tokens that structure consists of.
 struct ControlIds {
   int open = 0, close = 0, sep = 0, end_of_msg = 0;

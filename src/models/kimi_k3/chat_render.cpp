@@ -289,4 +289,32 @@ Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, 
   return xtml.take();
 }
 
+ReplyParts reply_parts(bool thinking, std::string_view tool, std::span<const CallArgument> arguments) {
+  ReplyParts parts;
+  Xtml answer, call, end;
+  if (thinking) {
+    answer.close("think");
+    answer.open("response");
+  }
+  parts.to_answer = answer.take();
+  if (thinking) {
+    call.close("think");
+    call.open("response");
+  }
+  call.close("response");
+  call.open("tools");
+  call.open("call", {{"tool", std::string(tool)}, {"index", "1"}});
+  parts.to_call = call.take();
+  for (const CallArgument& argument : arguments) {
+    Xtml before, after;
+    before.open("argument", {{"key", argument.name}, {"type", argument.type}});
+    after.close("argument");
+    parts.arguments.push_back({before.take(), after.take()});
+  }
+  end.close("call");
+  end.close("tools");
+  parts.call_end = end.take();
+  return parts;
+}
+
 }  // namespace sluice::kimi_k3

@@ -53,7 +53,6 @@ Result<> check(const Conversation& conversation, const ChatOptions& options) {
   if (!conversation.tools.empty()) return no_words("tools");
   if (options.effort) return no_words("how much to think");
   if (options.tool_choice == ToolChoice::required) return no_words("tool calls");
-  if (options.response_format.kind != ResponseFormat::Kind::text) return no_words("JSON answers");
   return check_messages(conversation.messages, kPlaces);
 }
 
@@ -84,6 +83,8 @@ class Chat final : public ChatFormat {
   }
 
   std::vector<int> stop_ids() const override { return {end_id_}; }
+
+  Result<ReplyForm> reply_form(const ChatOptions&) const override { return ReplyForm{.answer_ends = {end_id_}}; }
 
  private:
   const Tokenizer& tokenizer_;
