@@ -138,8 +138,8 @@ Request make_request(const RunFlags& flags, const SamplingParams& sampling, cons
                   .stop_ids = {stops.begin(), stops.end()},
                   .sampling = sampling,
                   .seed = flags.sampling.seed,
-                  .generated = prompt.generated,
                   .held_to = prompt.form,
+                  .generated = prompt.generated,
                   .recompute = flags.recompute};
   if (prompt.chat != nullptr) {
     const std::vector<int> ends = prompt.chat->stop_ids();

@@ -25,6 +25,8 @@ Result<> SamplingParams::validate() const {
     return wrong("presence_penalty", presence_penalty, "between -100 and 100");
   if (!(frequency_penalty >= -100 && frequency_penalty <= 100))
     return wrong("frequency_penalty", frequency_penalty, "between -100 and 100");
+  for (const auto& [id, bias] : logit_bias)
+    if (id < 0 || !(bias >= -100 && bias <= 100)) return wrong("logit_bias", bias, "between -100 and 100");
   return {};
 }
 
@@ -33,6 +35,11 @@ double Sampler::weight(const Candidate& candidate, float largest) const {
 }
 
 void Sampler::penalise(std::vector<Candidate>& candidates) const {
+  for (const auto& [id, bias] : params_.logit_bias) {
+    if (static_cast<std::size_t>(id) >= candidates.size()) continue;  // a row of lm_head that has no token
+    float& logit = candidates[static_cast<std::size_t>(id)].logit;
+    logit = static_cast<float>(static_cast<double>(logit) + bias);
+  }
   for (const auto& [id, generated] : seen_) {
     float& logit = candidates[static_cast<std::size_t>(id)].logit;
     double value = logit;
@@ -74,7 +81,8 @@ int Sampler::draw(const std::vector<Candidate>& candidates, float largest, doubl
 }
 
 int Sampler::choose(std::span<const float> logits, int position) const {
-  const bool penalties = params_.repeat_penalty != 1 || params_.presence_penalty != 0 || params_.frequency_penalty != 0;
+  const bool penalties = params_.repeat_penalty != 1 || params_.presence_penalty != 0 ||
+                         params_.frequency_penalty != 0 || !params_.logit_bias.empty();
   if (params_.temperature == 0 && !penalties)
     return static_cast<int>(std::ranges::max_element(logits) - logits.begin());
   std::vector<Candidate> candidates;

@@ -1,14 +1,15 @@
 // Chooses the next token from logits: a pure function of the logits, the tokens seen so far, the seed and the position.
 //
-// In this order, each step on what the one before left: penalties on the logits; greedy if the temperature is 0 (ties:
-// lower id); division by the temperature; top-k (ties: lower ids stay); top-p; min-p; one draw. Probabilities are those
-// of the tokens that are left. Arithmetic is double with our own exp and sums run in a written order, so every machine
-// chooses alike.
+// In this order, each step on what the one before left: biases and penalties on the logits; greedy if the temperature
+// is 0 (ties: lower id); division by the temperature; top-k (ties: lower ids stay); top-p; min-p; one draw.
+// Probabilities are those of the tokens that are left. Arithmetic is double with our own exp and sums run in a written
+// order, so every machine chooses alike.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,7 @@ struct SamplingParams {
   double repeat_penalty = 1;     // (0, 100]; divides positive logits of seen tokens and multiplies negative ones
   double presence_penalty = 0;   // [-100, 100]; subtracted once from the logit of a token that was generated
   double frequency_penalty = 0;  // [-100, 100]; subtracted for each time it was generated
+  std::vector<std::pair<int, double>> logit_bias = {};  // added to the logits of these ids, [-100, 100]
 
   Result<> validate() const;  // bad_input, names the first field outside its range
 };

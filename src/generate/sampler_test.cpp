@@ -63,6 +63,13 @@ TEST(Sampler, SameSeedAndPositionSameToken) {
   EXPECT_GT(differs, 50);
 }
 
+TEST(Sampler, BiasesAreAddedToTheLogits) {
+  EXPECT_EQ(Sampler({.logit_bias = {{3, 4.0}}}, 1).choose(kLogits, 0), 3);
+  EXPECT_EQ(Sampler({.logit_bias = {{2, -100.0}}}, 1).choose(kLogits, 0), 4);
+  EXPECT_EQ(Sampler({.logit_bias = {{99, 100.0}}}, 1).choose(kLogits, 0), 2);  // no such token
+  EXPECT_FALSE((SamplingParams{.logit_bias = {{1, 101.0}}}).validate());
+}
+
 TEST(Sampler, PenaltiesPushSeenTokensDown) {
   Sampler repeat({.repeat_penalty = 3}, 1);
   repeat.saw_prompt(2);

@@ -1,7 +1,9 @@
 // See generation_ask.h.
 #include "serve/generation_ask.h"
 
+#include <charconv>
 #include <climits>
+#include <cmath>
 
 namespace sluice::serve {
 
@@ -28,9 +30,26 @@ std::vector<std::string> read_stops(const Body& body) {
   return stops;
 }
 
+// {"token id": bias}
+std::vector<std::pair<int, double>> read_biases(const Body& body) {
+  std::vector<std::pair<int, double>> biases;
+  if (!body.has("logit_bias")) return biases;
+  body.object("logit_bias");
+  const Json& all = *body.find("logit_bias");
+  if (!all.is_object()) return biases;
+  for (const auto& [key, bias] : all.items()) {
+    int id = -1;
+    const auto read = std::from_chars(key.data(), key.data() + key.size(), id);
+    const bool is_id = read.ec == std::errc() && read.ptr == key.data() + key.size() && id >= 0;
+    if (!is_id || !bias.is_number() || std::abs(bias.get<double>()) > 100)
+      body.wrong("logit_bias", "must give token ids numbers between -100 and 100");
+    else
+      biases.emplace_back(id, bias.get<double>());
+  }
+  return biases;
+}
+
 void refuse_unsupported(const Body& body) {
-  if (const Json* bias = body.find("logit_bias"); bias != nullptr && !bias->empty())
-    body.wrong("logit_bias", "is not supported");
   for (const char* name : {"json_schema", "functions", "function_call"})
     if (body.has(name)) body.wrong(name, "is not supported");
 }
@@ -53,6 +72,7 @@ GenerationAsk read_generation(const Body& body, const SamplingParams& defaults) 
     sampling.repeat_penalty = body.number_or(name, sampling.repeat_penalty, 0, 100);
     if (!(sampling.repeat_penalty > 0)) body.wrong(name, "must be above 0 and at most 100");
   }
+  sampling.logit_bias = read_biases(body);
   if (body.has("seed")) ask.seed = static_cast<std::uint64_t>(body.integer_or("seed", 0, INT64_MIN, INT64_MAX));
   ask.stops = read_stops(body);
   ask.n = static_cast<int>(body.integer_or("n", 1, 1, kMostChoices));

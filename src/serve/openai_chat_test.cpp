@@ -89,7 +89,8 @@ TEST(ChatRequest, NamesWhatIsWrong) {
   EXPECT_EQ(param(R"("response_format":{"type":"xml"})"), "response_format.type");
   EXPECT_EQ(param(R"("response_format":{"type":"json_schema"})"), "response_format.json_schema");
   EXPECT_EQ(param(R"("grammar":"root ::= \"a\"","response_format":{"type":"json_object"})"), "grammar");
-  EXPECT_EQ(param(R"("logit_bias":{"5":1})"), "logit_bias");
+  for (const char* bias : {R"({"x":1})", R"({"5":101})", R"({"5":"1"})", R"({"-5":1})", "[1]"})
+    EXPECT_EQ(param(std::string(R"("logit_bias":)") + bias), "logit_bias") << bias;
   EXPECT_EQ(param(R"("model":5)"), "model");
 }
 

@@ -23,7 +23,7 @@ std::string_view page_html() {
 @media (prefers-color-scheme: dark) { :root { --back: #16181b; --front: #e4e4e0; --soft: #989ba1; --line: #33363b;
   --mine: #24282f; --code: #202327; --mark: #8ab0ff; } }
 * { box-sizing: border-box; }
-body { margin: 0; height: 100dvh; display: grid; grid-template-columns: 15rem 1fr; font: 16px/1.5 system-ui, sans-serif;
+body { margin: 0; height: 100dvh; display: grid; grid-template-columns: 17rem 1fr; font: 16px/1.5 system-ui, sans-serif;
   background: var(--back); color: var(--front); }
 button { font: inherit; color: inherit; background: none; border: 1px solid var(--line); border-radius: .4rem;
   padding: .15rem .6rem; cursor: pointer; }
@@ -33,7 +33,18 @@ aside a { display: block; overflow: hidden; text-overflow: ellipsis; white-space
   text-decoration: none; padding: .2rem .4rem; border-radius: .4rem; }
 aside a[aria-current=true] { background: var(--mine); }
 aside .row { display: flex; } aside .row a { flex: 1; } aside .row button { border: none; color: var(--soft); }
-#state { margin-top: auto; font-size: .8rem; color: var(--soft); white-space: pre-line; }
+#list { flex: 1; overflow: auto; min-height: 4rem; }
+#live { font-size: .78rem; color: var(--soft); border-top: 1px solid var(--line); padding-top: .6rem; }
+#live h2 { font-size: .78rem; margin: .5rem 0 .2rem; color: var(--front); font-weight: 600; } #live h2:first-child { margin-top: 0; }
+.bar { display: flex; height: .6rem; border-radius: .3rem; overflow: hidden; background: var(--line); } .bar i { display: block; }
+.key { display: grid; grid-template-columns: auto 1fr auto; gap: 0 .4rem; align-items: center; margin-top: .2rem; }
+.key i { width: .6rem; height: .6rem; border-radius: .15rem; } .key b { font-weight: 400; text-align: right; font-variant-numeric: tabular-nums; }
+#fall { display: flex; align-items: end; gap: 1px; height: 3rem; margin-top: .3rem; } #fall div { flex: 1; display: flex; flex-direction: column-reverse;
+  min-width: 1px; max-width: .5rem; } .c1 { background: #4a8f6b; } .c2 { background: #7ab894; } .c3 { background: #d98a3d; } .c4 { background: #b9539a; } .c5 { background: #8d8f96; }
+.empty { text-align: center; color: var(--soft); padding-top: 18dvh; } .empty h1 { color: var(--front); font-size: 1.4rem; margin: 0 0 .3rem; }
+.empty button { margin: .3rem .2rem; }
+header { display: none; align-items: center; gap: .6rem; padding: .5rem .8rem; border-bottom: 1px solid var(--line); }
+header span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 main { display: flex; flex-direction: column; min-width: 0; height: 100dvh; }
 #talk { flex: 1; overflow: auto; padding: 1rem; }
 #talk > * { max-width: 46rem; margin: 0 auto 1rem; }
@@ -52,9 +63,8 @@ form > div { max-width: 46rem; margin: 0 auto; display: flex; gap: .5rem; align-
 textarea { flex: 1; resize: none; font: inherit; color: inherit; background: var(--back); border: 1px solid var(--line);
   border-radius: .5rem; padding: .5rem .7rem; max-height: 40dvh; }
 :focus-visible { outline: 2px solid var(--mark); outline-offset: 1px; }
-#menu { display: none; }
-@media (max-width: 42rem) { body { grid-template-columns: 1fr; } aside { display: none; position: fixed; inset: 0 25% 0 0;
-  background: var(--back); z-index: 1; } body.menu aside { display: flex; } #menu { display: block; } }
+@media (max-width: 42rem) { body { grid-template-columns: 1fr; } aside { display: none; position: fixed; inset: 0 15% 0 0;
+  background: var(--back); z-index: 1; box-shadow: 0 0 0 100vmax #0006; } body.menu aside { display: flex; } header { display: flex; } }
 </style>
 </head>
 <body>
@@ -62,12 +72,12 @@ textarea { flex: 1; resize: none; font: inherit; color: inherit; background: var
   <button id="new">New conversation</button>
   <div id="list"></div>
   <button id="key">API key…</button>
-  <div id="state" role="status"></div>
+  <div id="live"></div>
 </aside>
 <main>
+  <header><button type="button" id="menu" aria-label="Conversations">☰</button><span id="name">sluice</span></header>
   <div id="talk" aria-live="polite"></div>
   <form id="ask"><div>
-    <button type="button" id="menu" aria-label="Conversations">☰</button>
     <textarea id="text" rows="1" placeholder="Say something" aria-label="Message" autofocus></textarea>
     <button id="send">Send</button>
   </div></form>
@@ -86,6 +96,7 @@ const store = (name, value) => { try { localStorage.setItem(name, JSON.stringify
 
 let all = stored("sluice.conversations") || [];
 let current = all[0] || null;
+const model = { name: "sluice", summary: "" };
 let running = null;  // AbortController of the answer that is being written
 
 function fresh() {
@@ -184,6 +195,11 @@ function show() {
   }
   const talk = $("talk");
   talk.replaceChildren();
+  if (!current.messages.length) {
+    const empty = make("div", "empty");
+    empty.append(make("h1", "", model.name), make("div", "", model.summary));
+    talk.append(empty);
+  }
   current.messages.forEach((message, index) => {
     const node = make("div", message.role);
     if (message.role === "user") node.textContent = message.content;
@@ -218,8 +234,7 @@ async function answer() {
   conversation.messages.push(message);
   show();
   const node = [...$("talk").querySelectorAll(".assistant")].pop();
-  const began = performance.now();
-  let tokens = 0, prompt = "";
+  let prompt = "";
   const draw = () => {
     if (conversation !== current) return;
     const talk = $("talk"), low = talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
@@ -245,11 +260,9 @@ async function answer() {
         if (!choice) continue;
         take(message, choice.delta);
         if (choice.finish_reason === "length") message.note = "(cut at the end of the context)";
-        ++tokens;
       }
       draw();
     }
-    $("state").dataset.speed = (tokens / ((performance.now() - began) / 1000)).toFixed(1) + " pieces/s in the last answer";
   } catch (error) {
     if (error.name === "AbortError") message.note = "(stopped)";
     else { message.note = error.message; message.failed = true; }
@@ -259,27 +272,76 @@ async function answer() {
   show();
 }
 
-// What the server says of itself.
-const sizes = bytes => { let unit = 0; while (bytes >= 1024 && unit < 4) { bytes /= 1024; ++unit; } return bytes.toFixed(1) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][unit]; };
-let before = null;
+// What the server says of itself: how memory is used, and where the weights of the last forward passes came from.
+const sizes = bytes => { let unit = 0; while (bytes >= 1024 && unit < 4) { bytes /= 1024; ++unit; } return bytes.toFixed(bytes < 10 && unit ? 1 : 0) + " " + ["B", "KiB", "MiB", "GiB", "TiB"][unit]; };
+const times = seconds => seconds >= 1 ? seconds.toFixed(1) + " s" : (seconds * 1000).toFixed(seconds < 0.01 ? 1 : 0) + " ms";
+function bar(parts, whole) {
+  const node = make("div", "bar");
+  for (const [color, , amount] of parts) {
+    const part = make("i", color);
+    part.style.width = (whole > 0 ? 100 * amount / whole : 0) + "%";
+    node.append(part);
+  }
+  return node;
+}
+function legend(parts, spelled) {
+  const node = make("div", "key");
+  for (const [color, name, amount] of parts) node.append(make("i", color), make("span", "", name), make("b", "", spelled(amount)));
+  return node;
+}
+const total = parts => parts.reduce((sum, part) => sum + part[2], 0);
+let before = null, last = null;
+const fall = [];  // of the last looks at a running model: the times of a pass
+// The difference of two looks, for one forward pass.
+function passes(now, then) {
+  const count = now.steps - then.steps;
+  if (count <= 0) return null;
+  const of = (what, field) => (now[what][field] - then[what][field]) / count;
+  const seconds = (now.time - then.time) / 1000 / count, trunkWait = of("trunk", "waited"), expertWait = of("experts", "waited");
+  return {
+    bytes: [["c1", "trunk, in memory", now.trunk.pinned], ["c2", "experts, in memory", of("experts", "hits") * now.experts.bytes_each],
+      ["c3", "trunk, from disk", of("trunk", "read")], ["c4", "experts, from disk", of("experts", "read")]],
+    times: [["c1", "computing", Math.max(seconds - trunkWait - expertWait, 0)], ["c3", "waiting for trunk", trunkWait], ["c4", "waiting for experts", expertWait]],
+    busy: then.running > 0 && now.running > 0,
+  };
+}
+function draw_live(now) {
+  const memory = now.memory, parts = [["c1", "trunk", memory.trunk], ["c2", "experts", memory.experts], ["c4", "conversations", memory.state], ["c5", "the rest", memory.rest]];
+  const nodes = [make("h2", "", `Memory: ${sizes(memory.planned)} of ${sizes(memory.budget)}`), bar(parts, Math.max(total(parts), memory.planned)), legend(parts, sizes)];
+  if (last) {
+    const disk = last.bytes[2][2] + last.bytes[3][2];
+    nodes.push(make("h2", "", `Weights of a token: ${sizes(total(last.bytes))}`), bar(last.bytes, total(last.bytes)), legend(last.bytes, sizes));
+    nodes.push(make("h2", "", `Time of a token: ${times(total(last.times))}`), bar(last.times, total(last.times)), legend(last.times, times));
+    if (disk === 0) nodes.push(make("div", "", "nothing was read from disk"));
+    const chart = make("div"), most = Math.max(...fall.map(total));
+    chart.id = "fall";
+    chart.title = "time of a token, over the last looks";
+    for (const one of fall) {
+      const column = make("div");
+      for (const [color, , seconds] of one) { const part = make("i", color); part.style.height = 3 * seconds / most + "rem"; column.append(part); }
+      chart.append(column);
+    }
+    nodes.push(chart);
+  }
+  if (now.waiting || now.running > 1) nodes.push(make("div", "", `${now.running} running, ${now.waiting} waiting`));
+  $("live").replaceChildren(...nodes);
+}
 async function look() {
   try {
-    const text = await (await fetch("/metrics", { headers: headers() })).text();
-    const value = name => Number(text.match(new RegExp("^" + name.replace(/[{}"]/g, "\\$&") + " (.*)$", "m"))?.[1] || 0);
-    const now = { time: performance.now(), read: ["trunk", "experts", "embedding"].reduce((sum, what) => sum + value(`sluice_read_bytes_total{what="${what}"}`), 0),
-      asked: value("sluice_expert_requests_total"), hits: value("sluice_expert_hits_total"),
-      tokens: value("sluice_generated_tokens_total"), waited: value("sluice_exposed_read_seconds_total") };
-    const lines = [`${value("sluice_sequences_running")} running, ${value("sluice_sequences_waiting")} waiting`];
-    if (before) {
-      const seconds = (now.time - before.time) / 1000, asked = now.asked - before.asked;
-      lines.push(`disk ${sizes((now.read - before.read) / seconds)}/s, waited ${Math.min(100, 100 * (now.waited - before.waited) / seconds).toFixed(0)} %`);
-      if (asked > 0) lines.push(`experts in memory ${(100 * (now.hits - before.hits) / asked).toFixed(0)} %`);
+    const response = await fetch("/live", { headers: headers() });
+    if (!response.ok) throw new Error((await response.json()).error.message);
+    const now = Object.assign(await response.json(), { time: performance.now() });
+    if (model.name !== now.model) { model.name = now.model; model.summary = now.summary; $("name").textContent = document.title = now.model; if (!current.messages.length) show(); }
+    const made = before && passes(now, before);
+    if (made && made.busy) {
+      last = made;
+      fall.push(made.times);
+      if (fall.length > 48) fall.shift();
     }
-    lines.push(`memory ${sizes(value("sluice_resident_bytes"))}`);
-    if ($("state").dataset.speed) lines.push($("state").dataset.speed);
-    $("state").textContent = lines.join("\n");
+    draw_live(now);
     before = now;
-  } catch { $("state").textContent = "the server does not answer"; }
+  } catch (error) { $("live").replaceChildren(make("div", "", error instanceof TypeError ? "the server does not answer" : error.message)); }
+  setTimeout(look, document.hidden ? 5000 : running ? 300 : 2000);
 }
 
 function grow() { const box = $("text"); box.style.height = "auto"; box.style.height = box.scrollHeight + 2 + "px"; }
@@ -302,7 +364,6 @@ $("key").onclick = () => { const key = prompt("API key of this server (kept in t
 if (!current) fresh();
 show();
 look();
-setInterval(() => { if (!document.hidden) look(); }, 2000);
 </script>
 </body>
 </html>

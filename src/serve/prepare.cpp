@@ -10,6 +10,7 @@
 #include "serve/anthropic.h"
 #include "serve/openai_chat.h"
 #include "serve/openai_completions.h"
+#include "serve/responses.h"
 
 namespace sluice::serve {
 
@@ -83,10 +84,11 @@ ApiResult<HeldTo> form_of_turn(const ServedModel& model, const ChatAsk& ask) {
 }
 
 // A chat that is ready but for its writer.
-ApiResult<Prepared> prepare_turn(const ServedModel& model, const ChatAsk& ask, std::uint64_t id) {
+ApiResult<Prepared> prepare_turn(const ServedModel& model, const ChatAsk& ask, std::uint64_t id,
+                                 const char* field = "messages") {
   Result<std::vector<int>> prompt = model.chat->render(ask.conversation, ask.options);
-  if (!prompt) return tl::unexpected<ApiError>(to_api_error(prompt.error(), "messages"));
-  const ApiResult<int> room = room_for(model, prompt->size(), "messages");
+  if (!prompt) return tl::unexpected<ApiError>(to_api_error(prompt.error(), field));
+  const ApiResult<int> room = room_for(model, prompt->size(), field);
   if (!room) return tl::unexpected<ApiError>(room.error());
   ApiResult<HeldTo> form = form_of_turn(model, ask);
   if (!form) return tl::unexpected<ApiError>(std::move(form.error()));
@@ -118,6 +120,16 @@ ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& bo
                                                                       .logprobs = ask->generation.top_logprobs >= 0,
                                                                       .stream = ask->generation.stream,
                                                                       .include_usage = ask->generation.include_usage});
+  return prepared;
+}
+
+ApiResult<Prepared> prepare_response(const ServedModel& model, const std::string& body, const ReplyId& id) {
+  if (model.chat == nullptr) return no_chat_format();
+  auto ask = read_response(body, model.chat->defaults(), model.sampling);
+  if (!ask) return tl::unexpected<ApiError>(ask.error());
+  auto prepared = prepare_turn(model, ask->chat, id.number, "input");
+  if (prepared)
+    prepared->writer = response_writer(names_of(model, "resp_", id), std::move(ask->echo), ask->chat.generation.stream);
   return prepared;
 }
 

@@ -47,6 +47,7 @@ struct ReplyId {
 ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& body, const ReplyId& id);
 ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::string& body, const ReplyId& id);
 
+ApiResult<Prepared> prepare_response(const ServedModel& model, const std::string& body, const ReplyId& id);
 ApiResult<Prepared> prepare_messages(const ServedModel& model, const std::string& body, const ReplyId& id);
 
 // Anthropic's /v1/messages/count_tokens: the body of the answer.

@@ -18,6 +18,7 @@
 #include "serve/anthropic.h"
 #include "serve/http_server.h"
 #include "serve/job.h"
+#include "serve/live.h"
 #include "serve/metrics.h"
 #include "serve/page.h"
 
@@ -98,27 +99,31 @@ class TheServer final : public Server {
 
  private:
   using Answer = HttpReply (TheServer::*)(const HttpRequest&);
+  using Compute = ApiResult<std::string> (*)(const ServedModel&, const std::string&);
   using Prepare = ApiResult<Prepared> (*)(const ServedModel&, const std::string&, const ReplyId&);
   struct Route {
     const char *method, *path;
     bool open;         // to callers without a key
     Answer answer;     // at once, or
-    Prepare generate;  // by the engine
+    Prepare generate;  // by the engine, or
     HttpReply (*refusal)(const ApiError&) = to_reply;
+    Compute compute = nullptr;  // beside the network's thread
   };
   static const std::vector<Route>& routes() {
     static const std::vector<Route> all = {
         {"GET", "/health", true, &TheServer::health, nullptr},
         {"GET", "/metrics", false, &TheServer::metrics, nullptr},
+        {"GET", "/live", false, &TheServer::live, nullptr},
         {"GET", "/v1/models", false, &TheServer::models, nullptr},
         {"GET", "/v1/models/{model}", false, &TheServer::one_model, nullptr},
         {"GET", "/", true, &TheServer::page, nullptr},
-        {"POST", "/tokenize", false, &TheServer::tokens, nullptr},
-        {"POST", "/detokenize", false, &TheServer::text_of_tokens, nullptr},
+        {"POST", "/tokenize", false, nullptr, nullptr, to_reply, tokenize},
+        {"POST", "/detokenize", false, nullptr, nullptr, to_reply, detokenize},
         {"POST", "/v1/completions", false, nullptr, prepare_completion},
         {"POST", "/v1/chat/completions", false, nullptr, prepare_chat},
+        {"POST", "/v1/responses", false, nullptr, prepare_response},
         {"POST", "/v1/messages", false, nullptr, prepare_messages, to_messages_reply},
-        {"POST", "/v1/messages/count_tokens", false, &TheServer::counted_tokens, nullptr, to_messages_reply},
+        {"POST", "/v1/messages/count_tokens", false, nullptr, nullptr, to_messages_reply, count_tokens},
     };
     return all;
   }
@@ -158,7 +163,22 @@ class TheServer final : public Server {
     if (found == nullptr)
       return answer("-", to_reply({404, fmt::format("there is nothing at {}", request.path), {}, "not_found"}));
     if (found->answer != nullptr) return answer(found->path, (this->*found->answer)(request));
+    if (found->compute != nullptr) return compute(*found, std::move(request), exchange, cors);
     generate(*found, std::move(request), exchange, cors);
+  }
+
+  // A long text takes a while too.
+  void compute(const Route& route, HttpRequest request, const std::shared_ptr<Exchange>& exchange,
+               const Headers& cors) {
+    auto body = std::make_shared<std::string>(std::move(request.body));
+    boost::asio::post(*preparing_, [this, &route, body, exchange, cors] {
+      auto made = std::make_shared<ApiResult<std::string>>(route.compute(model_, *body));
+      http_->post([this, &route, made, exchange, cors] {
+        HttpReply reply = *made ? HttpReply{.body = std::move(**made)} : route.refusal(made->error());
+        reply.headers.insert(reply.headers.end(), cors.begin(), cors.end());
+        exchange->reply(counted(route.path, std::move(reply)));
+      });
+    });
   }
 
   // Reading and tokenizing may take a while: they happen on a thread of their own.
@@ -215,10 +235,6 @@ class TheServer final : public Server {
         .body = std::string(page_html()),
         .headers = {{"Content-Security-Policy", std::string(page_policy())}, {"X-Content-Type-Options", "nosniff"}}};
   }
-  HttpReply counted_tokens(const HttpRequest& request) {
-    const ApiResult<std::string> body = count_tokens(model_, request.body);
-    return body ? HttpReply{.body = *body} : to_messages_reply(body.error());
-  }
   HttpReply health(const HttpRequest&) {
     const EngineLoad load = engine_thread_->load();
     return {.body = dump({{"status", "ok"},
@@ -231,6 +247,10 @@ class TheServer final : public Server {
     return {.content_type = "text/plain; version=0.0.4",
             .body = metrics_.text(engine_thread_->load(), peak_resident_bytes())};
   }
+  HttpReply live(const HttpRequest&) {
+    return {.body = dump(live_json(model_.name, engine_, engine_thread_->load(), peak_resident_bytes())),
+            .headers = {{"Cache-Control", "no-store"}}};
+  }
   nlohmann::ordered_json model_json() const {
     return {{"id", model_.name},
             {"object", "model"},
@@ -242,11 +262,6 @@ class TheServer final : public Server {
     return {.body = dump({{"object", "list"}, {"data", nlohmann::ordered_json::array({model_json()})}})};
   }
   HttpReply one_model(const HttpRequest&) { return {.body = dump(model_json())}; }
-  static HttpReply to_answer(const ApiResult<std::string>& body) {
-    return body ? HttpReply{.body = *body} : to_reply(body.error());
-  }
-  HttpReply tokens(const HttpRequest& request) { return to_answer(tokenize(model_, request.body)); }
-  HttpReply text_of_tokens(const HttpRequest& request) { return to_answer(detokenize(model_, request.body)); }
 
   Engine& engine_;
   ServeOptions options_;
