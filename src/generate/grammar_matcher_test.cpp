@@ -223,7 +223,7 @@ TEST(TokenMask, ControlTokensComeOnlyAsTokens) {
   GrammarBuilder builder;
   const auto text = builder.repeat({builder.characters({}, true)}, 0, -1);
   auto sequence = text;
-  for (const auto& symbol : builder.ids(std::vector<int>{3, 4})) sequence.push_back(symbol);
+  for (const auto& symbol : builder.ids(std::vector<int>{3, 1, 4})) sequence.push_back(symbol);  // 1 has text too
   const auto grammar = std::make_shared<const Grammar>(test::must(builder.finish(builder.choice({sequence}))));
   const std::vector<std::string> tokens = {"a", "b", "<end>", "", ""};
   const auto order = std::make_shared<VocabularyOrder>(
@@ -241,6 +241,8 @@ TEST(TokenMask, ControlTokensComeOnlyAsTokens) {
   constraint.accept(2);  // as the text it is
   EXPECT_EQ(may(), (std::vector<int>{0, 1, 2, 3}));
   constraint.accept(3);
+  EXPECT_EQ(may(), (std::vector<int>{1}));
+  constraint.accept(1);
   EXPECT_EQ(may(), (std::vector<int>{4}));
   EXPECT_FALSE(constraint.ended());
   constraint.accept(4);

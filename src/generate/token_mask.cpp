@@ -58,8 +58,9 @@ std::shared_ptr<const VocabularyOrder> order_of(const Tokenizer& tokenizer, int 
 }
 
 GrammarMatcher::State VocabularyOrder::after(GrammarMatcher& matcher, GrammarMatcher::State state, int id) const {
-  std::string_view bytes = bytes_(id);
-  if (bytes.empty()) return matcher.after_token(state, id);
+  if (const GrammarMatcher::State next = matcher.after_token(state, id); next != GrammarMatcher::kNone) return next;
+  const std::string_view bytes = bytes_(id);
+  if (bytes.empty()) return GrammarMatcher::kNone;
   for (const char byte : bytes) {
     state = matcher.after_byte(state, static_cast<unsigned char>(byte));
     if (state == GrammarMatcher::kNone) break;
