@@ -53,13 +53,14 @@ main { display: flex; flex-direction: column; min-width: 0; height: 100dvh; }
 .assistant p { margin: .5rem 0; white-space: pre-wrap; }
 details { color: var(--soft); font-size: .9rem; } details div { white-space: pre-wrap; border-left: 2px solid var(--line); padding-left: .8rem; }
 .code { position: relative; background: var(--code); border-radius: .5rem; margin: .6rem 0; }
-.code pre { margin: 0; padding: .8rem; overflow: auto; font: .875rem/1.45 ui-monospace, monospace; }
+.code pre { margin: 0; padding: .8rem 5rem .8rem .8rem; overflow: auto; font: .875rem/1.45 ui-monospace, monospace; }
 .code button { position: absolute; top: .4rem; right: .4rem; font-size: .75rem; background: var(--back); }
 code { font: .9em ui-monospace, monospace; background: var(--code); padding: .1em .3em; border-radius: .3em; } pre code { padding: 0; }
-.tools { margin-top: .3rem; display: flex; gap: .4rem; } .tools button { font-size: .75rem; color: var(--soft); }
+.wide { overflow: auto; margin: .6rem 0; } table { border-collapse: collapse; } th, td { border: 1px solid var(--line); padding: .2rem .6rem; text-align: left; }
+#talk > .tools { margin-top: -.7rem; display: flex; gap: .4rem; } .tools button { font-size: .75rem; color: var(--soft); border-color: transparent; padding: .1rem .5rem; }
 .error { color: #c4342b; }
 form { border-top: 1px solid var(--line); padding: .8rem 1rem; }
-form > div { max-width: 46rem; margin: 0 auto; display: flex; gap: .5rem; align-items: end; }
+form > div { max-width: 46rem; margin: 0 auto; display: flex; gap: .5rem; align-items: end; } #send { padding: .5rem .9rem; }
 textarea { flex: 1; resize: none; font: inherit; color: inherit; background: var(--back); border: 1px solid var(--line);
   border-radius: .5rem; padding: .5rem .7rem; max-height: 40dvh; }
 :focus-visible { outline: 2px solid var(--mark); outline-offset: 1px; }
@@ -130,12 +131,27 @@ function codeBlock(text) {
   box.append(pre, copy);
   return box;
 }
+function table(lines) {
+  const box = make("div", "wide"), node = make("table");
+  lines.forEach((line, number) => {
+    if (number === 1) return;
+    const row = make("tr");
+    for (const cell of line.trim().replace(/^\||\|$/g, "").split("|")) {
+      const item = make(number ? "td" : "th");
+      inline(item, cell.trim());
+      row.append(item);
+    }
+    node.append(row);
+  });
+  box.append(node);
+  return box;
+}
 function markdown(parent, text) {
   text.split(/^```[^\n]*\n?/m).forEach((part, index) => {
     if (index % 2) return parent.append(codeBlock(part.replace(/\n$/, "")));
     for (const block of part.split(/\n{2,}/)) {
       if (!block.trim()) continue;
-      const lines = block.split("\n"), heading = /^(#{1,4}) +(.*)$/.exec(lines[0]);
+      const lines = block.replace(/^\n|\n$/g, "").split("\n"), heading = /^(#{1,4}) +(.*)$/.exec(lines[0]);
       if (heading) {
         const node = make("h" + (heading[1].length + 1));
         inline(node, heading[2]);
@@ -150,6 +166,8 @@ function markdown(parent, text) {
           list.append(item);
         }
         parent.append(list);
+      } else if (lines.length > 1 && lines.every(line => line.trim().startsWith("|")) && /^[\s|:-]+$/.test(lines[1])) {
+        parent.append(table(lines));
       } else if (lines.length) {
         const node = make("p");
         inline(node, lines.join("\n"));
