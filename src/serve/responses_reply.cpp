@@ -24,8 +24,8 @@ class ResponseWriter final : public ReplyWriter {
   }
   std::string stream_begin() override {
     const Json response = response_json("in_progress", nullptr);
-    return event("response.created", {{"response", response}}) +
-           event("response.in_progress", {{"response", response}});
+    std::string stream = event("response.created", {{"response", response}});
+    return stream += event("response.in_progress", {{"response", response}});
   }
   std::string stream_end(const Usage& usage) override {
     return event(finish_ == Finish::length ? "response.incomplete" : "response.completed",
@@ -40,6 +40,7 @@ class ResponseWriter final : public ReplyWriter {
  private:
   const char* status() const { return finish_ == Finish::length ? "incomplete" : "completed"; }
 
+  // Events are numbered in the order of the calls: one call a statement.
   std::string event(const char* type, Json fields) {
     Json all = {{"type", type}, {"sequence_number", events_++}};
     all.update(fields);
@@ -121,8 +122,8 @@ class ResponseWriter final : public ReplyWriter {
       const Json& part = item.at("content").at(0);
       Json fields = with(in_content(), "text", part.at("text"));
       if (is_message) fields["logprobs"] = Json::array();
-      stream = event(is_message ? "response.output_text.done" : "response.reasoning_text.done", std::move(fields)) +
-               event("response.content_part.done", with(in_content(), "part", part));
+      stream = event(is_message ? "response.output_text.done" : "response.reasoning_text.done", std::move(fields));
+      stream += event("response.content_part.done", with(in_content(), "part", part));
     }
     return stream + event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item}});
   }
@@ -145,8 +146,8 @@ class ResponseWriter final : public ReplyWriter {
       case ReplyEvent::Kind::call_end: {
         if (!open_ || items_.back().at("type") != "function_call") return {};
         items_.back()["arguments"] = one.text;
-        return event("response.function_call_arguments.delta", with(place(), "delta", one.text)) +
-               close_item("completed");
+        std::string stream = event("response.function_call_arguments.delta", with(place(), "delta", one.text));
+        return stream += close_item("completed");
       }
       case ReplyEvent::Kind::argument:  // the whole comes with the call's end
       case ReplyEvent::Kind::turn_end:
