@@ -29,8 +29,7 @@ Symbol GrammarBuilder::choice(std::vector<Sequence> alternatives) {
 
 Symbol GrammarBuilder::one_of(std::vector<std::string> texts) {
   std::ranges::sort(texts);
-  const auto [first, last] = std::ranges::unique(texts);
-  texts.erase(first, last);
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   const Symbol made = rule();
   for (auto begin = texts.begin(); begin != texts.end();) {
     if (begin->empty()) {
