@@ -20,8 +20,10 @@ EngineStats difference(EngineStats now, const EngineStats& before) {
   now.trunk.exposed_seconds -= before.trunk.exposed_seconds;
   now.experts.requests -= before.experts.requests;
   now.experts.hits -= before.experts.hits;
+  now.experts.begun -= before.experts.begun;
   now.experts.bytes_read -= before.experts.bytes_read;
   now.experts.exposed_seconds -= before.experts.exposed_seconds;
+  now.disk_busy_seconds -= before.disk_busy_seconds;
   now.embedding_bytes_read -= before.embedding_bytes_read;
   return now;
 }
