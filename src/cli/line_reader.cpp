@@ -114,6 +114,7 @@ class Editor final : public LineReader {
       const ::ssize_t got = ::read(STDIN_FILENO, &byte, 1);
       if (got < 0 && errno == EINTR) continue;
       if (got <= 0) return 0;
+      if (byte == 0) continue;  // what a Ctrl-D becomes that the terminal itself took, between two lines
       bytes += byte;
       const Utf8Step step = utf8_step(bytes);
       if (step.kind == Utf8::incomplete) continue;

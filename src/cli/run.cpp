@@ -75,7 +75,8 @@ Result<Prompt> read_prompt(const RunFlags& flags, const KnownModel& model) {
   prompt.continues = !flags.session.empty() && prompt.ids.empty() && flags.prompt.empty() && flags.prompt_file.empty();
   if (prompt.continues) {
     if (!flags.grammar.empty() || !flags.json_schema.empty())
-      return fail(ErrorKind::bad_input, "--session: a text that was begun freely cannot be held to a form from its middle on",
+      return fail(ErrorKind::bad_input,
+                  "--session: a text that was begun freely cannot be held to a form from its middle on",
                   "give --prompt with something new, or leave out --grammar and --json-schema");
     TRY_TAKE(const SavedTokens saved, saved_tokens(flags.session));
     prompt.ids = saved.ids;

@@ -130,8 +130,7 @@ TEST(Chat, ATerminalEditsLinesAndDimsReasoning) {
   ASSERT_TRUE(terminal.shows(">\x1b[0m "));
   terminal.type("never asked\x03");
   ASSERT_TRUE(terminal.shows("Ctrl-D or /quit ends")) << terminal.screen();
-  terminal.type("\x04");
-  EXPECT_EQ(terminal.finish(), 0);
+  EXPECT_EQ(terminal.finish("\x04"), 0) << terminal.screen();
 }
 
 // What was said once is all that is ever said: such an answer ends when the context is full, many seconds later.

@@ -70,9 +70,17 @@ bool Terminal::shows(const std::string& text) {
   }
 }
 
-int Terminal::finish() {
+int Terminal::finish(const std::string& keys) {
   const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (std::chrono::steady_clock::now() < until && read_more(50)) continue;
+  auto again = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() < until) {
+    if (!keys.empty() && std::chrono::steady_clock::now() >= again) {
+      type(keys);
+      again += std::chrono::seconds(1);
+    }
+    if (!read_more(50)) break;
+  }
+  if (std::chrono::steady_clock::now() >= until) ::kill(pid_, SIGKILL);
   int status = 0;
   if (::waitpid(pid_, &status, 0) == pid_) pid_ = -1;
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -20,7 +20,8 @@ class Terminal {
   // Waits until `text` was shown after what earlier waits found; false after half a minute or when the program ended.
   bool shows(const std::string& text);
   const std::string& screen() const { return screen_; }  // everything so far, with escape sequences
-  int finish();                                          // waits for the end; its exit code, or -1
+  // Meanwhile types `keys`, again and again: between two lines the terminal itself takes some keys.
+  int finish(const std::string& keys = {});  // waits for the end; its exit code, or -1
 
  private:
   bool read_more(int milliseconds);

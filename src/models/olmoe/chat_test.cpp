@@ -87,8 +87,6 @@ TEST(OlmoeChat, WhatTheFormatCannotSayIsRefused) {
   EXPECT_NE(refusal({.tools = {"{}"}}, {}).find("tools"), std::string::npos);
   EXPECT_NE(refusal({.messages = {says(Role::tool, "x")}}, {}).find("message 1 (tool)"), std::string::npos);
   EXPECT_NE(refusal({}, {.effort = "high"}).find("how much to think"), std::string::npos);
-  EXPECT_NE(refusal({}, {.response_format = {.kind = ResponseFormat::Kind::json_object}}).find("JSON"),
-            std::string::npos);
   EXPECT_FALSE(open_chat(tokenizer(), 5));
   EXPECT_FALSE(open_chat(tokenizer(), 1 << 20));
 }
