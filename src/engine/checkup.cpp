@@ -78,8 +78,8 @@ Finding memory_nodes() {
 Finding reading() {
   const std::optional<std::string> refusal = io_uring_refusal();
   return {"reading", Health::good,
-          fmt::format("with threads, which is as fast as io_uring ({})",
-                      refusal ? "not available here: " + *refusal : "the kernel offers it")};
+          fmt::format("with threads; io_uring, which is not used yet, {}",
+                      refusal ? "is not available here: " + *refusal : "would be available")};
 }
 
 Finding tokenizer(const KnownModel& model) {

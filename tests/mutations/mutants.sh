@@ -35,7 +35,7 @@ mutant "uniform mix" $kernels/elementwise.inl 's/p\[j\] = dot\(sources\[j\], f, 
 mutant "gate cap omitted" $kernels/elementwise.inl 's/mul\(limit, tanh\(div\(g, limit\)\)\)/g/'
 mutant "up cap omitted" $kernels/elementwise.inl 's/mul\(linear_limit, tanh\(div\(u, linear_limit\)\)\)/u/; s/, linear_limit = set1\(b2\)//; s/float b1, float b2, float\* y\) \{/float b1, float, float* y) {/; '
 mutant "w1 and w3 swapped" $k3/mlp.cpp 's/\.gate = expert::w1/.gate = expert::w3/; s/\.up = expert::w3/.up = expert::w1/'
-mutant "bias in the weights" src/moe/router.cpp 's/s\[static_cast<std::size_t>\(expert\)\] \/ divisor/choice[static_cast<std::size_t>(expert)] \/ divisor/'
+mutant "bias in the weights" src/moe/router.cpp 's/add_routes\(s, ids/add_routes(choice, ids/'
 mutant "bias ignored" src/moe/router.cpp 's/return score \+ b;/return score + 0.0f * b;/'
 mutant "weights not renormalised" src/moe/router.cpp 's/rule\.renormalize \? sum \+ rule\.sum_epsilon : 1\.0f/rule.renormalize ? 1.0f + 0 * sum : 1.0f/'
 mutant "router on half the picks" $k3/mlp.cpp 's/\.top_k = config_\.num_experts_per_token,/.top_k = config_.num_experts_per_token - 1,/'
