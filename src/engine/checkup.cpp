@@ -6,9 +6,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "compute/kernel_table.h"
@@ -24,11 +23,6 @@ constexpr double kSlowDisk = 1e9;  // bytes a second: below the slowest NVMe dri
 
 Finding broken(std::string what, const Error& error) {
   return {std::move(what), Health::broken, error.what, error.hint, error.kind};
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 Finding processor(const EngineOptions& options) {
@@ -55,7 +49,7 @@ Finding memory(const Machine& machine, double bytes_per_second) {
 }
 
 Finding huge_pages() {
-  const std::string setting = text_of("/sys/kernel/mm/transparent_hugepage/enabled");
+  const std::string setting = read_text_file("/sys/kernel/mm/transparent_hugepage/enabled").value_or("");
   if (setting.empty()) return {"huge pages", Health::slow, "the system has none", "weights are read some 10 % slower"};
   if (setting.find("[never]") == std::string::npos)
     return {"huge pages", Health::good, "weights are kept in huge pages"};

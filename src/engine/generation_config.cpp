@@ -3,10 +3,9 @@
 
 #include <climits>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/fields.h"
+#include "base/text_file.h"
 
 namespace sluice {
 
@@ -15,8 +14,7 @@ Result<SamplingParams> recommended_sampling(const std::string& directory) {
   const std::filesystem::path path = std::filesystem::path(directory) / "generation_config.json";
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) return params;
-  std::ifstream file(path, std::ios::binary);
-  const std::string json(std::istreambuf_iterator<char>(file), {});
+  TRY_TAKE(const std::string json, read_text_file(path.string()));
   TRY_TAKE(const Fields fields, Fields::parse(json, path.string()));
   params.temperature = fields.number_or("temperature", 1, {0, 100});
   params.top_p = fields.number_or("top_p", 1, {1e-6, 1});

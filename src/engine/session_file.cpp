@@ -5,9 +5,8 @@
 #include <xxhash.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/text_file.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/fingerprint.h"
 #include "checkpoint/safetensors_dir.h"
@@ -20,8 +19,7 @@ namespace {
 // Ids mean what the tokenizer says; it belongs to what a conversation is.
 std::string tokenizer_sum(const Engine& engine) {
   const std::filesystem::path folder(engine.directory());
-  std::ifstream file(folder / engine.config().tokenizer_file(), std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = read_text_file((folder / engine.config().tokenizer_file()).string()).value_or("");
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 

@@ -8,21 +8,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
+#include "base/text_file.h"
 #include "base/thread_pool.h"
 
 namespace sluice {
 
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string read_text(const std::string& path) { return read_text_file(path).value_or(""); }
 
 std::optional<std::uint64_t> to_number(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

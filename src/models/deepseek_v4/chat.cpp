@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
-
+#include "base/text_file.h"
 #include "models/deepseek_v4/control_tokens.h"
 
 namespace sluice::deepseek_v4 {
@@ -41,8 +39,7 @@ class Chat final : public ChatFormat {
 }  // namespace
 
 Revision revision_of(const std::string& directory) {
-  std::ifstream file(directory + "/encoding/encoding_dsv4.py", std::ios::binary);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = read_text_file(directory + "/encoding/encoding_dsv4.py").value_or("");
   return text.find("REASONING_EFFORT_PROMPTS") == std::string::npos ? Revision::first : Revision::later;
 }
 

@@ -1,10 +1,8 @@
 // The chat format as the engine sees it. See chat.h; chat_render.cpp and chat_parse.cpp do the work.
 #include "models/glm_dsa/chat.h"
+#include "base/text_file.h"
 
 #include <fmt/format.h>
-
-#include <fstream>
-#include <iterator>
 
 namespace sluice::glm_dsa {
 
@@ -65,11 +63,10 @@ class Chat final : public ChatFormat {
 // Of the family's templates, only that of 5.2 knows both words.
 Result<> check_template(const std::string& directory) {
   const std::string path = directory + "/chat_template.jinja";
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return {};
   for (const char* word : {"Reasoning Effort", "enable_thinking"})
-    if (text.find(word) == std::string::npos)
+    if (text->find(word) == std::string::npos)
       return fail(ErrorKind::unsupported, fmt::format("{} is not the template of GLM-5.2: it has no '{}'", path, word),
                   "sluice knows the chat format of GLM-5.2 alone; raw prompts work");
   return {};
