@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 

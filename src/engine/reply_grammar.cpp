@@ -16,11 +16,6 @@ using Json = nlohmann::ordered_json;
 using Symbol = GrammarBuilder::Symbol;
 using Sequence = GrammarBuilder::Sequence;
 
-Sequence operator+(Sequence left, const Sequence& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 Sequence any_text(GrammarBuilder& builder) { return builder.repeat({builder.characters({}, true)}, 0, -1); }
 
 // The word of a value's type where a format writes types; of several types any but "string" will do.

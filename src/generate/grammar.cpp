@@ -52,12 +52,6 @@ Symbol GrammarBuilder::one_of(std::vector<std::string> texts) {
   return made;
 }
 
-Sequence GrammarBuilder::concat(std::span<const Sequence> parts) {
-  Sequence all;
-  for (const Sequence& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
-}
-
 Sequence GrammarBuilder::literal(std::string_view bytes) {
   Sequence sequence;
   for (const char byte : bytes) {

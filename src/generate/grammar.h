@@ -55,7 +55,6 @@ class GrammarBuilder {
   // Exactly one of these texts; what they begin with alike is shared.
   Symbol one_of(std::vector<std::string> texts);
 
-  static Sequence concat(std::span<const Sequence> parts);
   Sequence literal(std::string_view bytes);
   Sequence ids(std::span<const int> ids);  // one after another
   Symbol any_id(std::vector<int> ids);     // one of them
@@ -81,5 +80,11 @@ class GrammarBuilder {
   std::map<std::string, std::uint32_t> known_byte_sets_;
   std::size_t size_ = 0;  // elements so far
 };
+
+// One after the other.
+inline GrammarBuilder::Sequence operator+(GrammarBuilder::Sequence left, const GrammarBuilder::Sequence& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
 
 }  // namespace sluice

@@ -7,10 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>

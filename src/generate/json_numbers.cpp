@@ -14,11 +14,6 @@ namespace {
 constexpr int kFractionDigits = 6;            // so that no fraction is rounded up to the next integer
 constexpr double kLargestWithFraction = 1e9;  // for the same reason
 
-Sequence operator+(Sequence left, const Sequence& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 std::string tail(const std::string& digits) { return digits.substr(1); }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "text/utf8.h"
@@ -19,11 +18,6 @@ namespace {
 constexpr int kMostSpaces = 32, kMostTabs = 8;  // of an indent
 constexpr int kFraction = 15, kExponent = 2;    // digits
 
-Sequence operator+(Sequence left, const Sequence& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 }  // namespace
 
 Symbol JsonRules::kept(std::optional<Symbol>& place, Symbol (JsonRules::*make)()) {
@@ -33,7 +27,6 @@ Symbol JsonRules::kept(std::optional<Symbol>& place, Symbol (JsonRules::*make)()
 
 Symbol JsonRules::value() { return kept(value_, &JsonRules::make_value); }
 Symbol JsonRules::object() { return value(), *object_; }
-Symbol JsonRules::array() { return value(), *array_; }
 Symbol JsonRules::string() { return kept(string_, &JsonRules::make_string); }
 Symbol JsonRules::number() { return kept(number_, &JsonRules::make_number); }
 Symbol JsonRules::any_character() { return kept(character_, &JsonRules::make_any_character); }

@@ -23,7 +23,6 @@ class JsonRules {
   GrammarBuilder& grammar() { return grammar_; }
   Symbol value();   // any
   Symbol object();  // any
-  Symbol array();   // any
   Symbol string();  // any, with its quotes
   Symbol number();
   // One character inside a string, escaped where it must be.

@@ -25,11 +25,6 @@ const std::set<std::string, std::less<>> kAnnotations = {
     "title",      "description", "default",   "examples", "example",     "$schema",       "$id",    "$comment",
     "deprecated", "readOnly",    "writeOnly", "$defs",    "definitions", "discriminator", "strict", "x-order"};
 
-Sequence operator+(Sequence left, const Sequence& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
-}
-
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 const char* type_of(const Json& value) {
@@ -95,7 +90,8 @@ class SchemaRules {
   Result<std::optional<Symbol>> extra_member(const Json& schema, std::span<const SchemaMember> members,
                                              const std::string& path, int depth);
   Sequence pair(const std::string& name, Symbol value);
-  std::set<std::string> tells(const Json& schema);
+  using Signs = std::map<std::string, std::string>;
+  Signs tells(const Json& schema);
 
   const Json& root_;
   JsonRules& json_;
@@ -244,21 +240,21 @@ Result<Symbol> SchemaRules::any_of(const Json& schema, const std::string& path, 
   return grammar_.choice(std::move(alternatives));
 }
 
-// What a value of the schema shows for certain: its type, and constants of required members. Two schemas whose signs
-// contradict one another share no value.
-std::set<std::string> SchemaRules::tells(const Json& schema) {
+// What a value of the schema shows for certain: its "type", itself if it is a "const", and "/" and the names of
+// required members that are constants. Two schemas whose signs contradict one another share no value.
+SchemaRules::Signs SchemaRules::tells(const Json& schema) {
   const Result<const Json*> found = resolved(schema, "");
-  std::set<std::string> signs;
+  Signs signs;
   if (!found || !(*found)->is_object()) return signs;
   const Json& one = **found;
   if (const auto type = one.find("type"); type != one.end() && type->is_string())
-    signs.insert("type=" + (*type == "integer" ? "number" : type->get<std::string>()));
-  if (const auto constant = one.find("const"); constant != one.end()) signs.insert("=" + dumped(*constant));
+    signs["type"] = *type == "integer" ? "number" : type->get<std::string>();
+  if (const auto constant = one.find("const"); constant != one.end()) signs["const"] = dumped(*constant);
   const auto properties = one.find("properties"), required = one.find("required");
   if (properties == one.end() || !properties->is_object() || required == one.end()) return signs;
   for (const auto& [name, member] : properties->items())
     if (member.is_object() && member.contains("const") && std::ranges::find(*required, Json(name)) != required->end())
-      signs.insert(name + "=" + dumped(member["const"]));
+      signs["/" + name] = dumped(member["const"]);
   return signs;
 }
 
@@ -267,11 +263,10 @@ Result<Symbol> SchemaRules::one_of(const Json& schema, const std::string& path, 
   if (!list.is_array() || list.empty()) return refuse(path + "/oneOf", "must be a list that is not empty");
   for (std::size_t one = 0; one < list.size(); ++one)
     for (std::size_t other = 0; other < one; ++other) {
-      const std::set<std::string> left = tells(list[one]), right = tells(list[other]);
-      const bool contradict = std::ranges::any_of(left, [&](const std::string& sign) {
-        const std::string key = sign.substr(0, sign.find('=') + 1);
-        return std::ranges::any_of(
-            right, [&](const std::string& against) { return against.starts_with(key) && against != sign; });
+      const Signs left = tells(list[one]), right = tells(list[other]);
+      const bool contradict = std::ranges::any_of(left, [&](const auto& sign) {
+        const auto against = right.find(sign.first);
+        return against != right.end() && against->second != sign.second;
       });
       if (!contradict)
         return refuse(

@@ -232,6 +232,10 @@ TEST(JsonSchema, WhatCannotBeHeldToIsRefusedByItsPlace) {
       {R"({"anyOf":[]})", "#/anyOf"},
       {R"({"anyOf":[{"type":"null"}],"minLength":1})", "#/minLength"},
       {R"({"oneOf":[{"type":"integer"},{"type":"number"}]})", "#/oneOf"},
+      // Both have a type, and a member of that name with the same constant.
+      {R"({"oneOf":[{"type":"object","properties":{"type":{"const":"a"}},"required":["type"]},
+                    {"type":"object","properties":{"type":{"const":"a"},"n":{"type":"integer"}},"required":["type"]}]})",
+       "#/oneOf"},
       {R"({"type":"number","minimum":0.5,"maximum":0.75})", "range"},
       {R"({"type":"string","minLength":3,"maxLength":2})", "#/maxLength"},
       {R"({"type":"object","required":["a"],"additionalProperties":false})", "allows nothing"},

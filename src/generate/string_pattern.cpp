@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <optional>
 
 #include "text/utf8.h"
 

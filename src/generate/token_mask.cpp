@@ -5,10 +5,6 @@
 
 namespace sluice {
 
-bool TokenMask::empty() const {
-  return std::ranges::all_of(words_, [](std::uint64_t word) { return word == 0; });
-}
-
 VocabularyOrder::VocabularyOrder(int count, std::function<std::string_view(int)> bytes)
     : count_(count), bytes_(std::move(bytes)) {
   for (int id = 0; id < count; ++id)
