@@ -11,19 +11,13 @@
 namespace sluice::avx2 {
 namespace {
 
-struct F32 : F32Cells {
-  using Careful = F32;
-  using Line = PlainLine<F32>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct F32 : Fast<F32, F32Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
   }
 };
 
-struct Bf16 : Bf16Cells {
-  using Careful = Bf16;
-  using Line = PlainLine<Bf16>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct Bf16 : Fast<Bf16, Bf16Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
     const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32));
@@ -33,9 +27,7 @@ struct Bf16 : Bf16Cells {
   }
 };
 
-struct Mxfp4 : Mxfp4Cells {
-  using Careful = Mxfp4;
-  using Line = PlainLine<Mxfp4>;
+struct Mxfp4 : Fast<Mxfp4, Mxfp4Cells> {
   static constexpr bool kPairs = true;
   static constexpr int streams(int) { return 2; }
   // bf16 bytes of sixteen codes, looked up apart and then paired.
@@ -115,10 +107,7 @@ struct Mxfp4 : Mxfp4Cells {
   };
 };
 
-struct F16 : F16Cells {
-  using Careful = F16;
-  using Line = PlainLine<F16>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct F16 : Fast<F16, F16Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     alignas(32) float values[32];
     for (int i = 0; i < 32; i += 8)
@@ -135,10 +124,7 @@ inline f32x16 scaled_bytes(__m128i bytes, __m256 times) {
 }
 
 template <int group_blocks>
-struct Int4 : Int4Cells<group_blocks> {
-  using Careful = Int4;
-  using Line = PlainLine<Int4>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct Int4 : Fast<Int4<group_blocks>, Int4Cells<group_blocks>> {
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w));
     const __m128i nibble = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
@@ -148,10 +134,7 @@ struct Int4 : Int4Cells<group_blocks> {
   }
 };
 
-struct Int8 : Int8Cells {
-  using Careful = Int8;
-  using Line = PlainLine<Int8>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct Int8 : Fast<Int8, Int8Cells> {
   static void eight(const std::uint8_t* w, __m256 times, __m256& even, __m256& odd) {
     const __m256i pairs = _mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
     even = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_srai_epi32(_mm256_slli_epi32(pairs, 24), 24)), times);
@@ -166,10 +149,8 @@ struct Int8 : Int8Cells {
 
 // E4M3 as f16 with another bias: 2^-8 times the number, NaN apart.
 template <class Cells>
-struct Fp8ByHalf : Cells {
+struct Fp8ByHalf : Fast<Fp8ByHalf<Cells>, Cells> {
   using Careful = Portable<Cells>;
-  using Line = PlainLine<Fp8ByHalf>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
   static bool safe(const std::uint8_t* scale) {
     return magnitude_bits(Cells::scale_value(scale)) < (119u + 127u) << 23;
   }

@@ -12,19 +12,13 @@
 namespace sluice::neon {
 namespace {
 
-struct F32 : F32Cells {
-  using Careful = F32;
-  using Line = PlainLine<F32>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct F32 : Fast<F32, F32Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
   }
 };
 
-struct Bf16 : Bf16Cells {
-  using Careful = Bf16;
-  using Line = PlainLine<Bf16>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct Bf16 : Fast<Bf16, Bf16Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const uint32x4_t upper = vdupq_n_u32(0xffff0000u);
     for (int i = 0; i < 4; ++i) {
@@ -35,9 +29,7 @@ struct Bf16 : Bf16Cells {
   }
 };
 
-struct Mxfp4 : Mxfp4Cells {
-  using Careful = Mxfp4;
-  using Line = PlainLine<Mxfp4>;
+struct Mxfp4 : Fast<Mxfp4, Mxfp4Cells> {
   static constexpr int streams(int) { return 2; }
   // bf16 bytes of sixteen codes, looked up apart and then paired.
   static f32x16 widen(uint8x16_t codes, uint8x16_t low_bytes, uint8x16_t high_bytes) {
@@ -61,10 +53,7 @@ struct Mxfp4 : Mxfp4Cells {
 inline float32x4_t low_halves(uint16x8_t halves) { return vcvt_f32_f16(vreinterpret_f16_u16(vget_low_u16(halves))); }
 inline float32x4_t high_halves(uint16x8_t halves) { return vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(halves))); }
 
-struct F16 : F16Cells {
-  using Careful = F16;
-  using Line = PlainLine<F16>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct F16 : Fast<F16, F16Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     for (int i = 0; i < 2; ++i) {
       const uint16x8_t first = vreinterpretq_u16_u8(vld1q_u8(w + 32 * i));
@@ -88,10 +77,7 @@ inline f32x16 scaled_bytes(int8x16_t bytes, float times) {
 }
 
 template <int group_blocks>
-struct Int4 : Int4Cells<group_blocks> {
-  using Careful = Int4;
-  using Line = PlainLine<Int4>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct Int4 : Fast<Int4<group_blocks>, Int4Cells<group_blocks>> {
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const uint8x16_t codes = vld1q_u8(w);
     const int8x16_t eight = vdupq_n_s8(8);
@@ -101,10 +87,7 @@ struct Int4 : Int4Cells<group_blocks> {
   }
 };
 
-struct Int8 : Int8Cells {
-  using Careful = Int8;
-  using Line = PlainLine<Int8>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+struct Int8 : Fast<Int8, Int8Cells> {
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
     const int8x16x2_t both = vld2q_s8(reinterpret_cast<const std::int8_t*>(w));
     const float times = float_at(scale);
@@ -115,10 +98,8 @@ struct Int8 : Int8Cells {
 
 // E4M3 as f16 with another bias: 2^-8 times the number, NaN apart.
 template <class Cells>
-struct Fp8ByHalf : Cells {
+struct Fp8ByHalf : Fast<Fp8ByHalf<Cells>, Cells> {
   using Careful = Portable<Cells>;
-  using Line = PlainLine<Fp8ByHalf>;
-  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
   static bool safe(const std::uint8_t* scale) {
     return magnitude_bits(Cells::scale_value(scale)) < (119u + 127u) << 23;
   }

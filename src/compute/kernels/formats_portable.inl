@@ -54,6 +54,14 @@ struct PlainLine {
   }
 };
 
+// What most fast spellings have in common: lines are plain, no scale is odd, and many vectors walk fewer rows at once.
+template <class Self, class Cells>
+struct Fast : Cells {
+  using Careful = Self;
+  using Line = PlainLine<Self>;
+  static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+};
+
 // What a fast spelling turns to for the odd block. A call: it would swell the loops that hardly ever need it.
 template <class Careful>
 __attribute__((noinline)) void decode_apart(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even,
