@@ -94,7 +94,7 @@ ResponseFormat read_form(const Body& body, std::string_view raw, GenerationAsk& 
   const std::string type = format.text("type");
   if (type != "text" && ask.form.kind != AnswerForm::Kind::free)
     body.wrong("grammar", "does not go with response_format");
-  ask.form_field = "response_format";
+  if (type != "text") ask.form_field = "response_format";
   if (type == "json_object") {
     in_prompt.kind = ResponseFormat::Kind::json_object;
     ask.form.kind = AnswerForm::Kind::json_object;

@@ -58,7 +58,7 @@ class ResponseWriter final : public ReplyWriter {
   }
   static Json usage_of(const Usage& usage) {
     return {{"input_tokens", usage.prompt_tokens},
-            {"input_tokens_details", {{"cached_tokens", 0}}},
+            {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
             {"output_tokens", usage.completion_tokens},
             {"output_tokens_details", {{"reasoning_tokens", 0}}},
             {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
