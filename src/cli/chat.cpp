@@ -5,16 +5,15 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/units.h"
 #include "cli/chat_commands.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/conversation_file.h"
 #include "cli/line_reader.h"
 #include "cli/model_flags.h"
+#include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
 #include "engine/generation_config.h"
-#include "residency/machine.h"
 
 namespace sluice::cli {
 
@@ -97,9 +96,7 @@ Result<> chat(const ChatFlags& flags) {
   TRY_TAKE(const Tokenizer* const tokenizer, need_tokenizer(model));
   TRY_TAKE(std::unique_ptr<ChatFormat> format, model.config->open_chat(*tokenizer, model.directory));
   settings.options = format->defaults();
-  TRY_TAKE(Survey found, survey(std::move(model), options));
-  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
-  TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::nothing));
 
   ChatSession session(*engine, std::move(format), std::move(settings));
   session.start_from(std::move(messages));
@@ -111,7 +108,7 @@ Result<> chat(const ChatFlags& flags) {
     if (message.role == Role::user && !message.content.empty()) reader->remember(message.content.front().text);
   if (reader->interactive()) {
     note(fmt::format("{}: {}", engine->config().family(), engine->config().summary()));
-    note(plan_line(plan));
+    note(plan_line(engine->plan()));
     if (!session.messages().empty()) note(fmt::format("{} messages so far", session.messages().size()));
     note("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends\n");
   }

@@ -78,11 +78,7 @@ std::string ChatSession::system() const {
   return text;
 }
 
-void ChatSession::set_thinking(const std::string& word) {
-  ChatOptions& options = settings_.options;
-  options.thinking = word != "off";
-  options.effort = word == "off" || word == "on" ? std::nullopt : std::optional(word);
-}
+void ChatSession::set_thinking(const std::string& word) { sluice::set_thinking(settings_.options, word); }
 
 Result<> ChatSession::answer() {
   TRY_TAKE(std::vector<int> prompt, format_->render(conversation_, settings_.options));

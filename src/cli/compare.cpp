@@ -4,19 +4,19 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
+#include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/compare_weights.h"
 #include "checkpoint/converted_config.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/open_engine.h"
 #include "engine/compare_text.h"
 #include "engine/open_tensors.h"
 #include "residency/machine.h"
@@ -56,9 +56,7 @@ Result<std::vector<int>> read_ids(const std::string& text, const std::string& pa
 
 Result<std::vector<int>> read_tokens(const CompareFlags& flags, const KnownModel& model) {
   const std::string& path = flags.ids.empty() ? flags.text : flags.ids;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return fail(ErrorKind::bad_input, fmt::format("cannot read {}", path));
-  const std::string text(std::istreambuf_iterator<char>(in), {});
+  TRY_TAKE(const std::string text, read_text_file(path));
   std::vector<int> ids;
   if (!flags.ids.empty()) {
     TRY_TAKE(ids, read_ids(text, path));
@@ -71,12 +69,6 @@ Result<std::vector<int>> read_tokens(const CompareFlags& flags, const KnownModel
   if (const auto bad = std::ranges::find_if(ids, [&](int id) { return id >= vocab; }); bad != ids.end())
     return fail(ErrorKind::bad_input, fmt::format("{}: id {} is beyond the {} of the vocabulary", path, *bad, vocab));
   return ids;
-}
-
-Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOptions& options) {
-  TRY_TAKE(Survey found, survey(std::move(model), options));
-  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
-  return Engine::open(std::move(found), plan);
 }
 
 // What predicting takes, but for the weights.
@@ -105,8 +97,8 @@ Result<TextDamage> predictions(const CompareFlags& flags, Task task) {
   options.memory_bytes = (task.memory_bytes - std::min(task.memory_bytes, logits)) / 2 + 1;
   options.threads = flags.threads;
   options.context = std::min(flags.context, task.original.config->max_context());
-  TRY_TAKE(const std::unique_ptr<Engine> before, open_engine(std::move(task.original), options));
-  TRY_TAKE(const std::unique_ptr<Engine> after, open_engine(std::move(task.converted), options));
+  TRY_TAKE(const std::unique_ptr<Engine> before, open_engine(std::move(task.original), options, PlanTelling::nothing));
+  TRY_TAKE(const std::unique_ptr<Engine> after, open_engine(std::move(task.converted), options, PlanTelling::nothing));
   Progress shown("comparing predictions", task.ids.size(), Progress::Unit::tokens);
   return compare_text(*before, *after, task.ids, options.context, interrupt_flag(),
                       [&](std::size_t done) { shown.at(done); });

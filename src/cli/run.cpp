@@ -10,17 +10,17 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "base/units.h"
+#include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/model_flags.h"
+#include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
 #include "cli/token_output.h"
 #include "engine/reply_grammar.h"
 #include "engine/report.h"
 #include "engine/session_file.h"
 #include "engine/trace_recorder.h"
-#include "residency/machine.h"
 
 namespace sluice::cli {
 
@@ -37,9 +37,8 @@ struct RunFlags {
 
 Result<std::string> read_all(const std::string& path, const char* flag) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file.good() && !file.eof()) return fail(ErrorKind::bad_input, fmt::format("{}: cannot read {}", flag, path));
+  Result<std::string> text = read_text_file(path);
+  if (!text) text.error().what = fmt::format("{}: {}", flag, text.error().what);
   return text;
 }
 
@@ -57,11 +56,7 @@ struct Prompt {
 Result<> render_turn(const RunFlags& flags, const KnownModel& model, const std::string& text, Prompt& prompt) {
   TRY_TAKE(prompt.chat, model.config->open_chat(*model.tokenizer, model.directory));
   prompt.chat_options = prompt.chat->defaults();
-  if (flags.think == "off") {
-    prompt.chat_options.thinking = false;
-  } else if (!flags.think.empty()) {
-    prompt.chat_options.effort = flags.think;
-  }
+  if (!flags.think.empty()) set_thinking(prompt.chat_options, flags.think);
   Conversation& conversation = prompt.conversation;
   if (!flags.system.empty())
     conversation.messages.push_back({.role = Role::system, .content = {{.text = flags.system}}});
@@ -197,13 +192,7 @@ Result<> run(const RunFlags& flags) {
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
   TRY_TAKE(prompt.form, read_form(flags, prompt, model));
   options.context_need = static_cast<int>(prompt.ids.size()) + flags.max_tokens;
-  TRY_TAKE(Survey found, survey(std::move(model), options));
-  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
-  note(plan_line(plan));
-  if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
-    warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
-                     format_bytes(plan.planned_bytes), format_bytes(available)));
-  TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
   TRY(use_session(flags, prompt, *engine));
   if (trace) trace->attach(*engine);
   RunReport report;
@@ -258,7 +247,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
   command->add_flag("--special", flags->special, "Spellings of special tokens in the prompt are those tokens");
   CLI::Option* chat = command->add_flag("--chat", flags->chat, "Render the prompt as one user turn of a conversation");
   command->add_option("--system", flags->system, "A system message before it")->type_name("TEXT")->needs(chat);
-  command->add_option("--think", flags->think, "off, or how much to think, in the model's own words")
+  command->add_option("--think", flags->think, "off, on, or how much to think, in the model's own words")
       ->type_name("EFFORT")
       ->needs(chat);
   command->add_option("--max-tokens", flags->max_tokens, "New tokens at most")

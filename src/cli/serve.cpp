@@ -9,8 +9,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/model_flags.h"
-#include "engine/report.h"
-#include "residency/machine.h"
+#include "cli/open_engine.h"
 #include "serve/server.h"
 
 namespace sluice::cli {
@@ -52,13 +51,7 @@ Result<> serve_model(const ServeFlags& flags) {
   options.slots = flags.slots;
   TRY_TAKE(options.session_bytes, parse_size(flags.session_budget, "--session-budget"));
   options.overhead_bytes = serve::server_bytes(options.context);
-  TRY_TAKE(Survey found, survey(std::move(model), options));
-  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
-  note(plan_line(plan));
-  if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
-    warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
-                     format_bytes(plan.planned_bytes), format_bytes(available)));
-  TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
   TRY_TAKE(const std::unique_ptr<serve::Server> server, serve::Server::open(*engine, serving));
   note(fmt::format("listening on http://{}:{} ({} slots, {} may wait; Ctrl-C ends it)", serving.host, server->port(),
                    flags.slots, serving.queue));

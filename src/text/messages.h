@@ -70,6 +70,11 @@ struct ChatOptions {
   ToolChoice tool_choice = ToolChoice::automatic;
   ResponseFormat response_format = {};
 };
+// "off", "on", or one of the family's words for how much.
+inline void set_thinking(ChatOptions& options, const std::string& word) {
+  options.thinking = word != "off";
+  options.effort = word == "off" || word == "on" ? std::nullopt : std::optional(word);
+}
 
 // What a reply consists of, piece by piece. Texts of one kind that follow one another belong together.
 struct ReplyEvent {

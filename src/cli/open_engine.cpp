@@ -1,0 +1,23 @@
+// See open_engine.h.
+#include "cli/open_engine.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "cli/console.h"
+#include "engine/report.h"
+#include "residency/machine.h"
+
+namespace sluice::cli {
+
+Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOptions& options, PlanTelling telling) {
+  TRY_TAKE(Survey found, survey(std::move(model), options));
+  TRY_TAKE(const MemoryPlan plan, plan_memory(found));
+  if (telling == PlanTelling::line) note(plan_line(plan));
+  if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
+    warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
+                     format_bytes(plan.planned_bytes), format_bytes(available)));
+  return Engine::open(std::move(found), plan);
+}
+
+}  // namespace sluice::cli
