@@ -3,38 +3,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
 #include "support/distances.h"
+#include "support/engine/oracle_run.h"
 #include "support/engine/recorded_run.h"
-#include "support/engine/traced_run.h"
-#include "support/golden_arrays.h"
 
 namespace sluice::test {
 namespace {
 
-constexpr double kRelative = 1e-5;
-
-class DeepSeekV4Oracle : public testing::TestWithParam<const char*> {
+class DeepSeekV4Oracle : public OracleRun {
  protected:
-  DeepSeekV4Oracle()
-      : directory_(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/deepseek_v4" / GetParam()),
-        golden_(directory_) {
-    fed_ = golden_.facts().at("prompt_ids").get<std::vector<int>>();
-    const auto greedy = golden_.facts().at("greedy_ids").get<std::vector<int>>();
-    fed_.insert(fed_.end(), greedy.begin(), greedy.end());
-    EngineOptions options;
-    options.draft_head = true;
-    options.memory_bytes = resident_budget(directory_.string(), options);
-    run_ = std::make_unique<TracedRun>(directory_.string(), options);
-    rows_ = run_->feed(fed_, 16);
-    mtp_layer_ = golden_.facts().at("mtp_layer").get<int>();
-  }
-  std::span<const int> followers() const { return std::span(fed_).subspan(1); }
+  DeepSeekV4Oracle() : OracleRun("deepseek_v4", 4) {}
 
   void expect_rows(RowLog& log, const std::string& name, int first) {
     const std::vector<std::size_t> shape = golden_.shape(name);
@@ -42,25 +25,6 @@ class DeepSeekV4Oracle : public testing::TestWithParam<const char*> {
       EXPECT_LT(distance(log.row(first + static_cast<int>(row)), golden_.at(name, {row})), kRelative)
           << name << " row " << row;
   }
-  // Entries that the row saw: those chosen, or all that were closed.
-  void expect_entries(const TracedRow& row, int layer, std::size_t position) {
-    std::vector<int> wanted;
-    for (const double entry : golden_.at("index_picks." + std::to_string(layer), {position}))
-      if (entry >= 0) wanted.push_back(static_cast<int>(entry));
-    const auto found = row.keys.find(layer);
-    if (found == row.keys.end()) {
-      EXPECT_EQ(wanted.size(), (position + 1) / 4) << "layer " << layer << " position " << position;
-    } else {
-      EXPECT_EQ(found->second, wanted) << "layer " << layer << " position " << position;
-    }
-  }
-
-  std::filesystem::path directory_;
-  GoldenArrays golden_;
-  std::vector<int> fed_;
-  std::unique_ptr<TracedRun> run_;
-  std::vector<TracedRow> rows_;
-  int mtp_layer_ = 0;
 };
 
 TEST_P(DeepSeekV4Oracle, LogitsAndStreamsOfEveryRowOfAChunk) {
@@ -74,19 +38,10 @@ TEST_P(DeepSeekV4Oracle, LogitsAndStreamsOfEveryRowOfAChunk) {
 }
 
 TEST_P(DeepSeekV4Oracle, ChosenEntriesAndTheirScores) {
-  const auto positions = golden_.facts().at("prefix_positions").get<std::vector<std::size_t>>();
   std::size_t compared = 0;
   for (const int layer : golden_.facts().at("index_layers").get<std::vector<int>>()) {
-    for (std::size_t position = 0; position < rows_.size(); ++position)
-      expect_entries(rows_[position], layer, position);
-    for (std::size_t place = 0; place < positions.size(); ++place) {
-      const TracedRow& row = rows_[positions[place]];
-      if (!row.scores.contains(layer)) continue;  // nothing had to be left out
-      const std::span<const double> wanted = golden_.at("index_scores." + std::to_string(layer), {place});
-      EXPECT_LT(distance(row.scores.at(layer), wanted.first((positions[place] + 1) / 4)), kRelative)
-          << "layer " << layer << " position " << positions[place];
-      ++compared;
-    }
+    for (std::size_t position = 0; position < rows_.size(); ++position) expect_picks(rows_[position], layer, position);
+    compared += expect_scores(rows_, layer);
   }
   EXPECT_GT(compared, 8u);
 }
@@ -114,16 +69,9 @@ TEST_P(DeepSeekV4Oracle, MtpBlockOverTheTrueHistory) {
   const std::vector<TracedRow> rows = run_->extend({rows_.data(), pairs}, followers(), 16);
   for (std::size_t position = 0; position < pairs; ++position) {
     EXPECT_LT(distance(rows[position].logits, golden_.at("mtp_logits", {position})), kRelative) << position;
-    const std::vector<Route>& ours = rows[position].routes.at(mtp_layer_);
-    const std::span<const double> ids = golden_.at("mtp_router_ids", {position});
-    const std::span<const double> weights = golden_.at("mtp_router_weights", {position});
-    for (std::size_t rank = 0; rank < ids.size(); ++rank) {
-      const auto found = std::ranges::find(ours, static_cast<int>(ids[rank]), &Route::expert);
-      ASSERT_NE(found, ours.end()) << "position " << position;
-      EXPECT_NEAR(found->weight, weights[rank], kRelative * std::fabs(weights[rank]) * 10);
-    }
+    expect_draft_routes(rows[position], position);
   }
-  const std::string name = "window." + std::to_string(mtp_layer_);
+  const std::string name = "window." + std::to_string(draft_layer_);
   expect_rows(run_->draft_state().log(0), name, static_cast<int>(pairs) - static_cast<int>(golden_.shape(name)[0]));
 }
 
