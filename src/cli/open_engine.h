@@ -10,8 +10,8 @@ namespace sluice::cli {
 
 enum class PlanTelling { line, nothing };
 
-// Surveys, plans and opens. Says where the bytes will live before they are read, if `telling` is a line; and in any case
-// that a plan takes more than is available now.
+// Surveys, plans and opens. Says where the bytes will live before they are read, if `telling` is a line; and in any
+// case that a plan takes more than is available now.
 Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOptions& options, PlanTelling telling);
 
 }  // namespace sluice::cli
