@@ -81,9 +81,9 @@ StepPlan next_step(std::span<const RunningSequence> running, int waiting, const 
     for (const std::size_t index : order) step.give(index);
   } else {
     const auto decodes = [&](std::size_t index) { return running[index].backlog == 1; };
-    const auto prefills = std::ranges::stable_partition(order, decodes);
-    const std::span<const std::size_t> decoding(order.begin(), prefills.begin());
-    const std::span<const std::size_t> prefilling(prefills.begin(), prefills.end());
+    const auto prefills = std::stable_partition(order.begin(), order.end(), decodes);
+    const std::span<const std::size_t> decoding(order.begin(), prefills);
+    const std::span<const std::size_t> prefilling(prefills, order.end());
     for (const std::size_t index : decoding) step.give(index);
     const int quarter = std::max(limits.rows / kPrefillShare, static_cast<int>(prefilling.size()));
     step.share(prefilling, std::min(decoding.empty() ? limits.rows : quarter, step.rows_left()));

@@ -124,7 +124,7 @@ TEST_F(ExpertHintTest, WithAnyNumberOfSlotsEveryByteIsRight) {
 // layer earlier than it would otherwise, now and then lets another expert go.
 TEST_F(ExpertHintTest, HitsAreNearlyThoseOfARunWithoutHints) {
   for (const int slots : {25, 40})
-    for (const std::uint64_t seed : {5, 6, 7, 8}) {
+    for (const std::uint64_t seed : {5u, 6u, 7u, 8u}) {
       const auto hinted = store(slots), plain = store(slots);
       for (const Pass& pass : random_passes(30, 4, seed)) {
         hint(*hinted, pass);

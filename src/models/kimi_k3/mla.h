@@ -16,7 +16,6 @@ class Mla {
   Result<> run(Pass& pass, int layer, int first_step, bool close_block);
 
  private:
-  const KimiK3Config& config_;
   MlaHeads heads_;
   Rows gate_;
 };
