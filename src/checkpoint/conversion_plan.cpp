@@ -26,12 +26,6 @@ std::uint64_t bytes_as(FormatId id, Shape shape) {
   return format(id).weight_bytes(shape) + format(id).scale_bytes(shape);
 }
 
-// Padding before a block of `bytes` that would begin at `offset`: only experts, and only where it is little.
-std::uint64_t padding_before(const TensorBlock& block, std::uint64_t offset, std::uint64_t bytes) {
-  const bool is_expert = block.front().kind == TensorKind::experts;
-  return is_expert && bytes >= 16 * kDiskPage ? page_ceil(offset) - offset : 0;
-}
-
 }  // namespace
 
 std::string writable_formats() {
@@ -50,7 +44,7 @@ Result<Target> parse_target(std::string_view text, std::string_view flag) {
 }
 
 FormatId ConversionPlan::becomes(const ModelTensor& tensor) const {
-  if (tensor.kind == TensorKind::kept) return tensor.format;
+  if (options_.packs || tensor.kind == TensorKind::kept) return tensor.format;
   const Target& target = options_.targets[static_cast<std::size_t>(tensor.kind)];
   if (target.choice == Target::Choice::keep) return tensor.format;
   if (target.choice == Target::Choice::format) return target.format;
@@ -58,19 +52,29 @@ FormatId ConversionPlan::becomes(const ModelTensor& tensor) const {
   return bytes_as(usual, tensor.shape) < bytes_as(tensor.format, tensor.shape) ? usual : tensor.format;
 }
 
-// As the files spell it where a tensor stays: [n, 1, 4] stays [n, 1, 4].
+// Padding before a block of `bytes` that would begin at `offset`. When packing, every block gets its pages; else only
+// experts, and only where it is little.
+std::uint64_t ConversionPlan::padding_before(const TensorBlock& block, std::uint64_t offset,
+                                             std::uint64_t bytes) const {
+  const bool is_expert = block.front().kind == TensorKind::experts;
+  const bool aligned = options_.packs || (is_expert && bytes >= 16 * kDiskPage);
+  return aligned ? page_ceil(offset) - offset : 0;
+}
+
+// As the files spell it where a tensor stays: its names are kept, and [n, 1, 4] stays [n, 1, 4]. What was a part of a
+// larger tensor gets names of its own.
 WrittenForm ConversionPlan::form_of(const ModelTensor& tensor) const {
   const FormatId to = becomes(tensor);
-  WrittenForm form = written_form(to, tensor.name, tensor.shape);
-  if (to != tensor.format) return form;
-  const auto spell = [&](StoredTensor& stored) {
-    const TensorRecord* const record = index_->find(stored.name);
-    if (record == nullptr || record->bytes != stored.bytes() || record->dtype != stored.type) return;
-    const std::span<const std::uint32_t> shape = index_->shape(*record);
-    stored.shape.assign(shape.begin(), shape.end());
+  const TensorRecord* const weights = to == tensor.format ? places_->whole(tensor.weights) : nullptr;
+  const TensorRecord* const scales = weights != nullptr ? places_->whole(tensor.scales) : nullptr;
+  if (weights == nullptr || (scales == nullptr && tensor.scales.bytes > 0))
+    return written_form(to, tensor.name, tensor.shape);
+  const auto spelled = [&](const TensorRecord& record) {
+    const std::span<const std::uint32_t> shape = index_->shape(record);
+    return StoredTensor{std::string(record.name()), record.dtype, {shape.begin(), shape.end()}};
   };
-  spell(form.weights);
-  if (form.scales) spell(*form.scales);
+  WrittenForm form{spelled(*weights), {}};
+  if (scales != nullptr) form.scales = spelled(*scales);
   return form;
 }
 
@@ -84,37 +88,11 @@ void ConversionPlan::take_unit(std::uint64_t bytes) {
   filled_ += bytes;
 }
 
-// Which tensors of the files were asked for, told by the place of their bytes: experts may be rows of a larger tensor.
-class ConversionPlan::UsedRecords {
- public:
-  explicit UsedRecords(const TensorIndex& index) : index_(index), used_(index.count()) {
-    for (int file = 0; file < static_cast<int>(index.files().size()); ++file) {
-      std::vector<const TensorRecord*>& sorted = sorted_.emplace_back();
-      for (const TensorRecord& tensor : index.tensors_of(file))
-        if (tensor.bytes > 0) sorted.push_back(&tensor);
-      std::ranges::sort(sorted, {}, &TensorRecord::offset);
-    }
-  }
-
-  void mark(const FileRun& run) {
-    if (run.bytes == 0) return;
-    const std::vector<const TensorRecord*>& sorted = sorted_[static_cast<std::size_t>(run.file)];
-    const auto after = std::ranges::upper_bound(sorted, run.offset, {}, &TensorRecord::offset);
-    SLUICE_CHECK(after != sorted.begin());
-    used_[index_.number(**(after - 1))] = true;
-  }
-  bool used(std::size_t number) const { return used_[number]; }
-
- private:
-  const TensorIndex& index_;
-  std::vector<std::vector<const TensorRecord*>> sorted_;  // by file: where its tensors lie
-  std::vector<bool> used_;                                // by tensor number
-};
-
 Result<> ConversionPlan::take_tensor(const ModelTensor& tensor) {
   const FormatId to = becomes(tensor);
   const Format& stored = format(to);
-  const std::string hint = fmt::format("choose another format for --{}", kind_name(tensor.kind));
+  const std::string hint = options_.packs ? "convert its kind of tensors instead"
+                                          : fmt::format("choose another format for --{}", kind_name(tensor.kind));
   if (tensor.shape.cols % stored.block_cols != 0)
     return fail(ErrorKind::bad_input,
                 fmt::format("{} has {} columns, and {} needs a multiple of {}", tensor.name, tensor.shape.cols,
@@ -135,12 +113,13 @@ Result<> ConversionPlan::take_tensor(const ModelTensor& tensor) {
   return {};
 }
 
-Result<> ConversionPlan::take_block(std::size_t number, UsedRecords& used) {
+// `used`: which tensors of the files were asked for, by number.
+Result<> ConversionPlan::take_block(std::size_t number, std::vector<bool>& used) {
   std::uint64_t bytes = 0;
   for (const ModelTensor& tensor : tensors_->block(number)) {
     TRY(take_tensor(tensor));
-    used.mark(tensor.weights);
-    used.mark(tensor.scales);
+    for (const FileRun& run : {tensor.weights, tensor.scales})
+      if (run.bytes > 0) used[index_->number(places_->at(run))] = true;
     bytes += bytes_as(becomes(tensor), tensor.shape);
   }
   take_unit(bytes);
@@ -148,11 +127,11 @@ Result<> ConversionPlan::take_block(std::size_t number, UsedRecords& used) {
 }
 
 // What no census asks for: parts that sluice does not run. They belong to the model and come along.
-void ConversionPlan::take_rest(const UsedRecords& used) {
+void ConversionPlan::take_rest(const std::vector<bool>& used) {
   KindTotals& totals = totals_[static_cast<std::size_t>(TensorKind::kept)];
   for (std::size_t number = 0; number < index_->count(); ++number) {
     const TensorRecord& tensor = index_->tensor(number);
-    if (used.used(number) || is_padding(tensor.name())) continue;
+    if (used[number] || is_padding(tensor.name())) continue;
     rest_.push_back(number);
     ++totals.tensors;
     totals.bytes_before += tensor.bytes;
@@ -165,7 +144,7 @@ Result<ConversionPlan> ConversionPlan::make(const ModelTensors& tensors, const T
                                             const ConversionOptions& options) {
   ConversionPlan plan(tensors, index, options);
   plan.begins_ = {0};
-  UsedRecords used(index);
+  std::vector<bool> used(index.count());
   for (std::size_t block = 0; block < tensors.blocks(); ++block) TRY(plan.take_block(block, used));
   plan.take_rest(used);
   for (std::size_t shard = 0; shard + 1 < plan.begins_.size(); ++shard) {
@@ -192,6 +171,7 @@ void ConversionPlan::add_block(std::size_t number, std::uint64_t& offset, std::v
   TensorBlock block = tensors_->block(number);
   struct Part {
     StoredTensor stored;
+    FileRun from;
     std::size_t* number;  // where its place is noted
   };
   std::vector<Part> parts;
@@ -200,8 +180,8 @@ void ConversionPlan::add_block(std::size_t number, std::uint64_t& offset, std::v
   for (std::size_t tensor = 0; tensor < block.size(); ++tensor) {
     WrittenForm form = form_of(block[tensor]);
     bytes += form.weights.bytes() + (form.scales ? form.scales->bytes() : 0);
-    if (form.scales) parts.push_back({std::move(*form.scales), &converted[tensor].scales});
-    parts.push_back({std::move(form.weights), &converted[tensor].weights});
+    if (form.scales) parts.push_back({std::move(*form.scales), block[tensor].scales, &converted[tensor].scales});
+    parts.push_back({std::move(form.weights), block[tensor].weights, &converted[tensor].weights});
   }
   std::ranges::stable_sort(parts, std::ranges::greater(),
                            [](const Part& part) { return dtype_bits(part.stored.type); });
@@ -211,9 +191,11 @@ void ConversionPlan::add_block(std::size_t number, std::uint64_t& offset, std::v
   }
   for (Part& part : parts) {
     *part.number = stored.size();
+    if (options_.packs) shard.copied.push_back({part.from, stored.size()});
     stored.push_back(std::move(part.stored));
   }
   offset += bytes;
+  if (options_.packs) return;
   for (std::size_t tensor = 0; tensor < block.size(); ++tensor) {
     converted[tensor].to = becomes(block[tensor]);
     converted[tensor].from = std::move(block[tensor]);

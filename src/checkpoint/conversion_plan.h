@@ -4,10 +4,12 @@
 // measured sensitivity of the families supports (docs/converted.md), and never something larger than what is there.
 // In the output the tensors of a block follow each other, scales before weights, and an expert begins on a disk page:
 // one read gets it. Blocks are never cut, so a shard is a run of blocks. Equal sources and targets give equal plans.
+// Packing is a conversion that changes no byte of any tensor, only where they lie: there every block begins on a page.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "checkpoint/model_tensors.h"
+#include "checkpoint/records_by_place.h"
 #include "checkpoint/safetensors_writer.h"
 #include "checkpoint/storage.h"
 #include "checkpoint/tensor_index.h"
@@ -33,6 +36,7 @@ std::string writable_formats();  // "f32, bf16, ..."
 struct ConversionOptions {
   std::array<Target, kTensorKinds> targets = {};       // by TensorKind; `kept` ones are kept
   std::uint64_t shard_bytes = std::uint64_t{4} << 30;  // of one file, unless a single block is larger
+  bool packs = false;  // bytes are copied unseen, whatever the targets say, and every block begins on a disk page
 };
 
 struct ConvertedTensor {
@@ -40,7 +44,7 @@ struct ConvertedTensor {
   FormatId to = FormatId::f32;
   std::size_t weights = 0, scales = 0;  // their numbers in the shard's layout; scales: where the format has them
 };
-struct CopiedTensor {  // of a part that sluice does not run
+struct CopiedTensor {  // as it is: all of a packed checkpoint, and parts that sluice does not run
   FileRun from;
   std::size_t number = 0;
 };
@@ -63,6 +67,7 @@ class ConversionPlan {
 
   const KindTotals& totals(TensorKind kind) const { return totals_[static_cast<std::size_t>(kind)]; }
   std::uint64_t shard_bytes() const { return options_.shard_bytes; }
+  bool packs() const { return options_.packs; }
   std::size_t shards() const { return file_bytes_.size(); }
   std::uint64_t file_bytes(std::size_t shard) const { return file_bytes_[shard]; }
   std::uint64_t file_bytes() const;                         // of all
@@ -73,19 +78,20 @@ class ConversionPlan {
 
  private:
   ConversionPlan(const ModelTensors& tensors, const TensorIndex& index, const ConversionOptions& options)
-      : tensors_(&tensors), index_(&index), options_(options) {}
+      : tensors_(&tensors), index_(&index), places_(std::make_shared<const RecordsByPlace>(index)), options_(options) {}
   FormatId becomes(const ModelTensor& tensor) const;
-  class UsedRecords;
   Result<> take_tensor(const ModelTensor& tensor);
-  Result<> take_block(std::size_t number, UsedRecords& used);
-  void take_rest(const UsedRecords& used);
+  Result<> take_block(std::size_t number, std::vector<bool>& used);
+  void take_rest(const std::vector<bool>& used);
   void take_unit(std::uint64_t bytes);
+  std::uint64_t padding_before(const TensorBlock& block, std::uint64_t offset, std::uint64_t bytes) const;
   WrittenForm form_of(const ModelTensor& tensor) const;
   void add_block(std::size_t number, std::uint64_t& offset, std::vector<StoredTensor>& stored,
                  ConvertedShard& shard) const;
 
   const ModelTensors* tensors_;
   const TensorIndex* index_;
+  std::shared_ptr<const RecordsByPlace> places_;  // plans are copied
   ConversionOptions options_;
   std::array<KindTotals, kTensorKinds> totals_;
   std::vector<std::size_t> rest_;    // numbers of tensors that are copied unseen

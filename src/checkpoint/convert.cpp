@@ -58,7 +58,8 @@ class Converter {
     const std::string difference = conversion_difference(what_.config, out_.other_config());
     return {ErrorKind::bad_input,
             difference.empty() ? fmt::format("{}: holds something else already", what_.to)
-                               : fmt::format("{}: holds a conversion already, which {}", what_.to, difference),
+                               : fmt::format("{}: holds a {} already, which {}", what_.to,
+                                             plan_.packs() ? "packed checkpoint" : "conversion", difference),
             "nothing is overwritten: choose a new directory or empty this one"};
   }
 

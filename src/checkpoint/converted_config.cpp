@@ -12,12 +12,13 @@ namespace sluice {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* kKey = "sluice_conversion";
+constexpr const char* kConversion = "sluice_conversion";
+constexpr const char* kPack = "sluice_pack";
 constexpr const char* kReleasedForm = "quantization_config";
 
 Json description(std::string_view fingerprint, const ConversionPlan& plan) {
   Json json = {{"version", 1}, {"source", fingerprint}};
-  for (int kind = 0; kind < kTensorKinds; ++kind) {
+  for (int kind = 0; !plan.packs() && kind < kTensorKinds; ++kind) {
     const KindTotals& totals = plan.totals(static_cast<TensorKind>(kind));
     if (totals.tensors > 0)
       json[std::string(kind_name(static_cast<TensorKind>(kind)))] = {{"format", format_names(totals.after)},
@@ -27,10 +28,17 @@ Json description(std::string_view fingerprint, const ConversionPlan& plan) {
   return json;
 }
 
-Json conversion_in(std::string_view config) {
+// What a config says that sluice made: a pack is told by its own key, whatever was packed.
+struct Made {
+  const char* key = nullptr;  // null: nothing
+  Json record;
+};
+Made made_in(std::string_view config) {
   const Json json = Json::parse(config, nullptr, false);
-  const auto found = json.is_object() ? json.find(kKey) : json.end();
-  return found != json.end() && found->is_object() ? *found : Json();
+  for (const char* key : {kPack, kConversion})
+    if (const auto found = json.is_object() ? json.find(key) : json.end(); found != json.end() && found->is_object())
+      return {key, *found};
+  return {};
 }
 
 // Of a kind: "none" if the conversion has none of it, "?" if what it says of it is not ours to read.
@@ -57,20 +65,22 @@ Result<std::string> converted_config(std::string_view source_config, std::string
     json.erase(kReleasedForm);
     if (json.contains("text_config") && json["text_config"].is_object()) json["text_config"].erase(kReleasedForm);
   }
-  json[kKey] = description(source_fingerprint, plan);
+  json.erase(kPack);
+  json[plan.packs() ? kPack : kConversion] = description(source_fingerprint, plan);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string conversion_difference(std::string_view wanted, std::string_view other) {
-  const Json ours = conversion_in(wanted), theirs = conversion_in(other);
-  if (!theirs.is_object()) return "";
-  if (theirs.value("source", Json()) != ours["source"]) return "is of another source";
+  const auto [our_key, ours] = made_in(wanted);
+  const auto [their_key, theirs] = made_in(other);
+  if (their_key == nullptr || their_key != our_key) return "";
+  if (theirs.value("source", Json()) != ours.at("source")) return "is of another source";
   for (int kind = 0; kind < kTensorKinds; ++kind) {
     const std::string name(kind_name(static_cast<TensorKind>(kind)));
     const std::string wants = format_in(ours, name), has = format_in(theirs, name);
     if (has != wants) return fmt::format("has {} {}, not {}", name, has, wants);
   }
-  if (theirs.value("shard_bytes", Json()) != ours["shard_bytes"]) return "has shards of another size";
+  if (theirs.value("shard_bytes", Json()) != ours.at("shard_bytes")) return "has shards of another size";
   return "was made by another version of sluice";
 }
 

@@ -12,8 +12,8 @@ namespace {
 
 // A new command: its file, its line in commands.h, its line here.
 void (*const kCommands[])(CLI::App&, Chosen&) = {
-    add_run,   add_chat,    add_serve,  add_plan,     add_doctor,  add_synth,   add_trace,
-    add_bench, add_inspect, add_verify, add_tokenize, add_convert, add_compare,
+    add_run,   add_chat,    add_serve,  add_plan,     add_doctor,  add_synth, add_trace,
+    add_bench, add_inspect, add_verify, add_tokenize, add_convert, add_pack,  add_compare,
 };
 
 constexpr const char* kExitCodes =

@@ -2,44 +2,20 @@
 // runs, and gives the same answer under every setting.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <fstream>
-#include <map>
 #include <thread>
 
+#include "support/at_call.h"
+#include "support/directory_contents.h"
 #include "support/sluice_program.h"
+#include "support/temp_dir.h"
 
 namespace sluice::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::map<std::string, std::string> contents(const fs::path& directory) {
-  std::map<std::string, std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    std::ifstream in(entry.path(), std::ios::binary);
-    files[entry.path().filename().string()] = {std::istreambuf_iterator<char>(in), {}};
-  }
-  return files;
-}
-
-// Environment of programs started while it lives: tests/support/shim/at_call.cpp is loaded into them.
-class AtCall {
- public:
-  AtCall(int call, const char* what) {
-    const fs::path shim = fs::path(SLUICE_BINARY_DIR) / "tests" / "libat_call.so";
-    ::setenv("LD_PRELOAD", shim.c_str(), 1);
-    ::setenv("SLUICE_TEST_AT", std::to_string(call).c_str(), 1);
-    ::setenv("SLUICE_TEST_DO", what, 1);
-  }
-  ~AtCall() {
-    for (const char* name : {"LD_PRELOAD", "SLUICE_TEST_AT", "SLUICE_TEST_DO"}) ::unsetenv(name);
-  }
-  AtCall(const AtCall&) = delete;
-  AtCall& operator=(const AtCall&) = delete;
-};
 
 class ConvertCommand : public testing::Test {
  protected:
@@ -66,13 +42,12 @@ class ConvertCommand : public testing::Test {
   // That change the disk, in an uninterrupted conversion.
   static int calls_made() {
     const AtCall order(0, "count");
-    const std::string told = convert().err;
-    return std::stoi(told.substr(told.find("calls: ") + 7));
+    return calls_told(convert());
   }
   static void expect_whole() {
     const Outcome outcome = convert();
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_TRUE(contents(out()) == contents(whole()));
+    EXPECT_TRUE(directory_contents(out()) == directory_contents(whole()));
   }
 
  private:
@@ -110,7 +85,7 @@ TEST_F(ConvertCommand, KilledAgainAndAgainItEnds) {
     ASSERT_LT(++runs, 20);
   } while (outcome.exit_code != 0);
   EXPECT_GE(runs, 3);
-  EXPECT_TRUE(contents(out()) == contents(whole()));
+  EXPECT_TRUE(directory_contents(out()) == directory_contents(whole()));
 }
 
 TEST_F(ConvertCommand, KilledByTheClockItGoesOn) {
@@ -135,7 +110,7 @@ TEST_F(ConvertCommand, AFullDiskIsToldAndLeavesNoHalfFile) {
     }();
     EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
     EXPECT_NE(outcome.err.find("No space left"), std::string::npos) << outcome.err;
-    for (const auto& [name, bytes] : contents(out())) EXPECT_FALSE(name.ends_with(".part")) << name;
+    for (const auto& [name, bytes] : directory_contents(out())) EXPECT_FALSE(name.ends_with(".part")) << name;
     expect_whole();
   }
 }
@@ -160,7 +135,7 @@ TEST_F(ConvertCommand, WhatIsDoneIsLeftAlone) {
   const Outcome other = sluice(arguments(out()) + Arguments{"--io", "fp8"});
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_NE(other.err.find("io int8, not fp8"), std::string::npos) << other.err;
-  EXPECT_TRUE(contents(out()) == contents(whole()));
+  EXPECT_TRUE(directory_contents(out()) == directory_contents(whole()));
 }
 
 TEST_F(ConvertCommand, AForeignDirectoryIsRefused) {
@@ -169,7 +144,7 @@ TEST_F(ConvertCommand, AForeignDirectoryIsRefused) {
   const Outcome outcome = convert();
   EXPECT_EQ(outcome.exit_code, 1);
   EXPECT_NE(outcome.err.find("holds something else already"), std::string::npos) << outcome.err;
-  EXPECT_EQ(contents(out()).size(), 1u);
+  EXPECT_EQ(directory_contents(out()).size(), 1u);
   const Outcome itself = sluice({"convert", source().string(), source().string()});
   EXPECT_EQ(itself.exit_code, 1) << itself.err;
 }
@@ -181,7 +156,7 @@ TEST_F(ConvertCommand, ADryRunWritesNothing) {
   const nlohmann::json plan = nlohmann::json::parse(outcome.out);
   EXPECT_GT(plan.at("estimated_s"), 0);
   std::uint64_t bytes = 0;
-  for (const auto& [name, text] : contents(whole()))
+  for (const auto& [name, text] : directory_contents(whole()))
     if (name.ends_with(".safetensors")) bytes += text.size();
   EXPECT_EQ(plan.at("bytes"), bytes);  // to the byte
   EXPECT_EQ(plan.at("kinds").at("experts").at("formats_after"), "int4g64");
@@ -189,7 +164,7 @@ TEST_F(ConvertCommand, ADryRunWritesNothing) {
 
 TEST_F(ConvertCommand, WhatItWritesIsSoundAndRuns) {
   EXPECT_EQ(sluice({"verify", whole().string()}).exit_code, 0);
-  EXPECT_TRUE(contents(whole()).contains("generation_config.json"));
+  EXPECT_TRUE(directory_contents(whole()).contains("generation_config.json"));
   const Arguments request = {"--ids", "1,2,3,4,5", "--max-tokens", "6"};
   const std::string expected = generated(whole(), request).answer();
   EXPECT_NE(expected, generated(source(), request).answer());

@@ -1,0 +1,115 @@
+// sluice pack SRC OUT: the same checkpoint with the bytes that are read together lying together; resumable.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/thread_pool.h"
+#include "base/units.h"
+#include "checkpoint/convert.h"
+#include "checkpoint/converted_config.h"
+#include "checkpoint/fingerprint.h"
+#include "checkpoint/read_cost.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "engine/open_tensors.h"
+
+namespace sluice::cli {
+namespace {
+
+struct PackFlags {
+  std::string source, out, shard_size = "4G", json;
+  int threads = 1;
+  bool dry_run = false;
+};
+
+std::string cost_line(std::string_view name, const ReadCost& cost) {
+  if (cost.blocks == 0) return "";
+  return fmt::format("  {:<8} {:>9} block{} of {:>10} in {:>9} reads of {:>10}\n", name, format_count(cost.blocks),
+                     cost.blocks == 1 ? " " : "s", format_bytes(cost.payload_bytes), format_count(cost.reads),
+                     format_bytes(cost.page_bytes));
+}
+
+std::string cost_table(const std::string& directory, const BoundCensus& bound) {
+  return fmt::format("{}\n", directory) + cost_line("trunk", trunk_cost(bound)) +
+         cost_line("experts", experts_cost(bound));
+}
+
+nlohmann::json to_json(const BoundCensus& bound) {
+  nlohmann::json json;
+  for (const auto& [name, cost] : {std::pair{"trunk", trunk_cost(bound)}, std::pair{"experts", experts_cost(bound)}})
+    json[name] = {{"blocks", cost.blocks},
+                  {"reads", cost.reads},
+                  {"payload_bytes", cost.payload_bytes},
+                  {"page_bytes", cost.page_bytes}};
+  return json;
+}
+
+nlohmann::json to_json(const ConversionPlan& plan, const BoundCensus& source) {
+  return {{"shards", plan.shards()}, {"bytes", plan.file_bytes()}, {"source", to_json(source)}};
+}
+
+Result<> write(const PackFlags& flags, const Conversion& conversion, const ConversionRun& run) {
+  std::optional<Progress> shown;  // made when it is known how much is left to write
+  const auto begin = std::chrono::steady_clock::now();
+  std::uint64_t written = 0;
+  TRY_TAKE(const ConversionOutcome outcome, convert(conversion, run, [&](std::uint64_t done, std::uint64_t total) {
+             if (!shown) shown.emplace("packing", total);
+             shown->at(written = done);
+           }));
+  shown.reset();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (outcome == ConversionOutcome::already_there)
+    note(fmt::format("{}: already done", flags.out));
+  else
+    note(fmt::format("{}: {} written in {}, {}", flags.out, format_bytes(written), format_seconds(seconds),
+                     format_rate(static_cast<double>(written) / seconds)));
+  return {};
+}
+
+Result<> pack_model(const PackFlags& flags) {
+  ConversionOptions options{.packs = true};
+  TRY_TAKE(options.shard_bytes, parse_size(flags.shard_size, "--shard-size"));
+  TRY_TAKE(const OpenTensors model, open_tensors(flags.source, flags.threads));
+  TRY_TAKE(const ConversionPlan plan, ConversionPlan::make(*model.tensors, model.checkpoint->index(), options));
+  nlohmann::json json = to_json(plan, *model.bound);
+  std::string told = cost_table(flags.source, *model.bound);
+  if (!flags.dry_run) {
+    TRY_TAKE(const std::string source, fingerprint(model.config_text, model.checkpoint->index(), *model.files));
+    TRY_TAKE(std::string config, converted_config(model.config_text, source, plan));
+    TRY(write(flags, {&plan, model.files.get(), flags.source, flags.out, std::move(config)},
+              {.threads = flags.threads, .cancel = &interrupt_flag()}));
+    TRY_TAKE(const OpenTensors packed, open_tensors(flags.out, flags.threads));
+    json["packed"] = to_json(*packed.bound);
+    told += cost_table(flags.out, *packed.bound);
+  } else {
+    told += fmt::format("{} to write in {} file{}\n", format_bytes(plan.file_bytes()), plan.shards(),
+                        plan.shards() == 1 ? "" : "s");
+  }
+  if (!flags.json.empty()) TRY(write_json(flags.json, json));
+  if (flags.json != "-") fmt::print("{}", told);
+  return {};
+}
+
+}  // namespace
+
+void add_pack(CLI::App& app, Chosen& chosen) {
+  const auto flags = std::make_shared<PackFlags>();
+  flags->threads = ThreadPool::usable_cpus();
+  CLI::App* const command =
+      app.add_subcommand("pack", "Write a checkpoint so that what is read together lies together; resumable");
+  command->add_option("SRC", flags->source, "Checkpoint directory to pack")->required();
+  command->add_option("OUT", flags->out, "Directory to write; new, empty, or an unfinished one of the same source")
+      ->required();
+  command->add_option("--shard-size", flags->shard_size, "Bytes of one file, about")->type_name("SIZE");
+  command->add_flag("--dry-run", flags->dry_run, "Say sizes, and write nothing");
+  command->add_option("--threads", flags->threads, "Threads that copy")->check(CLI::Range(1, 1024));
+  command->add_option("--json", flags->json, "Write the figures to this file; - is standard output");
+  command->callback([flags, &chosen] { chosen = [flags] { return pack_model(*flags); }; });
+}
+
+}  // namespace sluice::cli
