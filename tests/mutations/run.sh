@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Plants each known mistake of engines of our families (mutants.sh) into a copy of the sources, builds the golden tests and
 # sees them fail. A golden that a mistake can pass proves nothing.
-# Usage: tests/mutations/run.sh [BUILD FOLDER] [only mutants whose name holds this]
+# Usage: tests/mutations/run.sh [BUILD FOLDER] [only mutants whose name matches this expression]
 #        tests/mutations/run.sh --check BUILD FOLDER: builds nothing, says which mistakes no longer find their place
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -53,7 +53,7 @@ broken=0
 mutant() {
   local name=$1
   shift
-  [[ "$name" == *"$only"* ]] || return 0
+  [[ "$name" =~ $only ]] || return 0
   local files=()
   while (($# > 0)); do
     plant "$1" "$2"
