@@ -43,11 +43,15 @@ class Binder {
  private:
   // Leaves the tensors in found_. False, and reported, if one is missing or wrong.
   bool find_block(const BlockSpec& block, std::string_view role);
+  template <typename Found>
   struct Match {
     const TensorSpec* spec;  // the wanted one, or the alternative that is there
-    StoredForm form;
+    Found found;
   };
-  tl::expected<Match, StorageProblem> find(const TensorSpec& spec);
+  template <typename Found>
+  using Look = tl::expected<Found, StorageProblem>(const TensorIndex&, const TensorSpec&);
+  template <typename Found>
+  tl::expected<Match<Found>, StorageProblem> find(const TensorSpec& spec, Look<Found>& look);
   FoundTensor take_rows(const StoredForm& form, const TensorSpec& spec, std::string_view role);
   void count(const TensorRecord& tensor, std::string_view role, std::string_view type);
 
@@ -87,21 +91,22 @@ FoundTensor Binder::take_rows(const StoredForm& form, const TensorSpec& spec, st
 }
 
 // By its own name or, if there is no such tensor, by the first alternative that is there. What is missed is told by the
-// name under which the block before had it.
-tl::expected<Binder::Match, StorageProblem> Binder::find(const TensorSpec& spec) {
+// name under which the tensor before had it.
+template <typename Found>
+auto Binder::find(const TensorSpec& spec, Look<Found>& look) -> tl::expected<Match<Found>, StorageProblem> {
   std::string missing;
   for (std::size_t choice = 0; choice <= spec.alternatives.size(); ++choice) {
     const TensorSpec& candidate = choice == 0 ? spec : spec.alternatives[choice - 1];
     SLUICE_CHECK(candidate.first_row >= 0 && candidate.row_count >= 0 &&
                  candidate.first_row + candidate.held().rows <= candidate.shape.rows &&
                  candidate.held() == spec.held());
-    auto form = find_stored(index_, candidate);
-    if (form) {
+    auto there = look(index_, candidate);
+    if (there) {
       choice_ = choice;
-      return Match{&candidate, *form};
+      return Match<Found>{&candidate, *there};
     }
-    if (form.error().missing.empty()) return tl::unexpected(std::move(form.error()));
-    if (choice == 0 || choice == choice_) missing = std::move(form.error().missing);
+    if (there.error().missing.empty()) return tl::unexpected(std::move(there.error()));
+    if (choice == 0 || choice == choice_) missing = std::move(there.error().missing);
   }
   return tl::unexpected(StorageProblem{std::move(missing), {}});
 }
@@ -111,13 +116,13 @@ bool Binder::find_block(const BlockSpec& block, std::string_view role) {
   if (neighbours_.block != kUnknownFile) neighbours_ = {kUnknownFile, neighbours_.block};
   std::vector<StorageProblem> problems;  // told once the whole block was looked at: then a neighbour is known
   for (const TensorSpec& spec : block.tensors) {
-    auto match = find(spec);
+    auto match = find(spec, find_stored);
     if (!match) {
       problems.push_back(std::move(match.error()));
       continue;
     }
-    neighbours_.block = match->form.weights->file;
-    found_.push_back(take_rows(match->form, *match->spec, role));
+    neighbours_.block = match->found.weights->file;
+    found_.push_back(take_rows(match->found, *match->spec, role));
   }
   for (StorageProblem& problem : problems) {
     if (problem.missing.empty())
@@ -146,23 +151,17 @@ void Binder::bind_embedding() {
                       found.weights.file, found.weights.offset, found.scales ? found.scales->offset : 0};
 }
 
-// Like find: by the first of its names that is there.
 void Binder::bind_id_tables() {
   for (const IdTableSpec& table : census_.id_tables) {
-    auto found = find_ids(index_, table.tensor);
-    for (const TensorSpec& other : table.tensor.alternatives) {
-      if (found || found.error().missing.empty()) break;
-      if (auto elsewhere = find_ids(index_, other); elsewhere || elsewhere.error().missing.empty())
-        found = std::move(elsewhere);
-    }
-    if (!found) {
-      if (found.error().missing.empty())
-        report_.wrong(std::move(found.error().problem));
+    auto match = find(table.tensor, find_ids);
+    if (!match) {
+      if (match.error().missing.empty())
+        report_.wrong(std::move(match.error().problem));
       else
-        report_.missing(found.error().missing, {});
+        report_.missing(match.error().missing, {});
       continue;
     }
-    const TensorRecord& tensor = **found;
+    const TensorRecord& tensor = *match->found;
     count(tensor, "trunk", type_name(tensor.dtype));
     bound_.id_tables.push_back({std::string(tensor.name()), table.tensor.shape, table.below,
                                 static_cast<int>(tensor.file), tensor.offset,

@@ -15,22 +15,22 @@ using testing::HasSubstr;
 
 Census wanted() {
   Census census;
-  census.embedding = {"embed.weight", {10, 8}};
+  census.embedding = {"embed.weight", {10, 8}, 0, 0, 1, {{"model.embed.weight", {10, 8}}}};
   census.id_tables = {{{"layers.0.ids", {10, 3}, 0, 0, 1, {{"model.layers.0.ids", {10, 3}}}}, 7}};
   return census;
 }
 
-Result<BoundCensus> bind_with(const std::vector<HandTensor>& tables) {
+Result<BoundCensus> bind_with(const std::vector<HandTensor>& tables, const char* embedding = "embed.weight") {
   const test::TempDir dir;
-  std::vector<HandTensor> tensors = {{"embed.weight", "BF16", {10, 8}, hand_bytes(160, 1)}};
+  std::vector<HandTensor> tensors = {{embedding, "BF16", {10, 8}, hand_bytes(160, 1)}};
   tensors.insert(tensors.end(), tables.begin(), tables.end());
   test::write_hand_shard(dir / "model.safetensors", tensors);
   TRY_TAKE(const std::unique_ptr<Checkpoint> checkpoint, open_checkpoint(dir.path().string(), 1));
   return checkpoint->bind(wanted(), false);
 }
 
-std::string refusal(const std::vector<HandTensor>& tables) {
-  const auto bound = bind_with(tables);
+std::string refusal(const std::vector<HandTensor>& tables, const char* embedding = "embed.weight") {
+  const auto bound = bind_with(tables, embedding);
   EXPECT_FALSE(bound);
   if (bound) return "";
   EXPECT_EQ(bound.error().kind, ErrorKind::corrupt);
@@ -55,6 +55,7 @@ TEST(BoundIds, EitherNameAndWidth) {
 
 TEST(BoundIds, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(refusal({}), HasSubstr("missing 1 tensor: 'layers.0.ids'"));
+  EXPECT_THAT(refusal({}, "model.embed.weight"), HasSubstr("missing 1 tensor: 'model.layers.0.ids'"));
   EXPECT_THAT(refusal({{"layers.0.ids", "I64", {3, 10}, hand_bytes(240, 2)}}),
               HasSubstr("'layers.0.ids' in model.safetensors has shape [3, 10], wanted is [10, 3]"));
   for (const char* name : {"layers.0.ids", "model.layers.0.ids"})

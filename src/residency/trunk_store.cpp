@@ -69,6 +69,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   void skip_to(int step);  // drops what is in the ring before `step`
   void submit(std::uint64_t tag, int step, std::byte* to, Urgency urgency);
   void collect_landed();
+  void await(std::uint64_t tag, const Arrival& arrival);
   void wait_for_landing();
   void arrive(Landed landed);
   std::optional<Error> finish(int step, const std::byte* at, Result<> status) const;
@@ -153,7 +154,7 @@ Result<Lease> RingTrunk::acquire_pinned(int step) {
   if (mine.arrival == Arrival::absent && !mine.error) read_pinned(step, Urgency::demand);
   if (first_of_ring_ >= 0) skip_to(following(step));
   read_ahead();
-  while (mine.arrival == Arrival::reading) wait_for_landing();
+  await(static_cast<std::uint64_t>(step), mine.arrival);
   if (mine.error) return tl::unexpected<Error>(*std::exchange(mine.error, std::nullopt));  // read again next time
   leased_ = step;
   return Lease(this, step, pinned_memory_.data() + mine.offset, &layout(step));
@@ -164,7 +165,7 @@ Result<Lease> RingTrunk::acquire_ahead(int step) {
   if (ahead_.empty())
     while (!try_read(step, Urgency::demand)) wait_for_landing();  // only stale reads are left, and they land
   read_ahead();
-  while (ahead_.front().arrival == Arrival::reading) wait_for_landing();
+  await(ahead_.front().tag, ahead_.front().arrival);
   Ahead& mine = ahead_.front();
   if (mine.error) {
     Error error = *std::move(mine.error);
@@ -237,6 +238,12 @@ void RingTrunk::submit(std::uint64_t tag, int step, std::byte* to, Urgency urgen
 void RingTrunk::collect_landed() {
   Landed landed;
   while (landings_.poll(landed)) arrive(std::move(landed));
+}
+
+// A read ahead may stand behind reads of experts that are only hinted at.
+void RingTrunk::await(std::uint64_t tag, const Arrival& arrival) {
+  if (arrival == Arrival::reading) queue_.hurry(tag, landings_);
+  while (arrival == Arrival::reading) wait_for_landing();
 }
 
 void RingTrunk::wait_for_landing() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "io/aligned.h"
 #include "support/random_blocks.h"
 #include "support/scattered_steps.h"
 
@@ -145,6 +146,26 @@ TEST_F(TrunkStoreTest, ClosingDoesNotWaitForAWholePinnedLoad) {
     ASSERT_TRUE(trunk->acquire(0).has_value());
   }
   EXPECT_LT(files_.reads() - before, 25u);  // all steps together need more
+}
+
+// Reads that nobody waits for may stand before those ahead of the walk; they do not hold the walk up.
+TEST_F(TrunkStoreTest, AStepThatIsWaitedForGoesFirst) {
+  queue_ = make_pread_queue(files_, 1);
+  files_.set_faults({.longest_delay = std::chrono::milliseconds(4)});
+  constexpr int kOthers = 16;
+  const std::uint64_t slot = page_ceil(block(0).layout.slot_bytes);
+  PageArena others(slot * kOthers);
+  Landings landings;
+  const auto trunk = store(17, 0);
+  for (int other = 0; other < kOthers; ++other) {
+    const auto tag = static_cast<std::uint64_t>(other);
+    queue_->submit(tag, block(0).layout.extents, others.slice(tag * slot, slot), Urgency::next, landings);
+  }
+  for (const int step : {0, 1}) ASSERT_TRUE(trunk->acquire(step).has_value());
+  int landed = 0;
+  for (Landed one; landings.poll(one);) ++landed;
+  EXPECT_LT(landed, kOthers / 2);
+  for (; landed < kOthers; ++landed) landings.wait();
 }
 
 }  // namespace

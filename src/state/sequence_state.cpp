@@ -44,7 +44,7 @@ std::uint64_t StateShape::pending_bytes(int rows) const {
 std::uint64_t StateShape::mark_bytes() const {
   std::uint64_t bytes = recurrent_bytes();
   for (const LogShape& log : logs)
-    if (log.kept > 0) bytes += log.bytes(log.kept);
+    if (log.kept > 0) bytes += log.bytes(log.kept + log.page_rows);  // they may begin and end inside a page
   return bytes;
 }
 

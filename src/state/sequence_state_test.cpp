@@ -185,6 +185,18 @@ TEST(SequenceState, GoesBackToMarksAndKeepsTheLatest) {
   mixed.expect({});
 }
 
+TEST(SequenceState, NoMarkHoldsMoreThanTheShapeSays) {
+  for (const int kept : {1, 7, 8, 63, 64, 65}) {
+    const StateShape shape{.recurrent_floats = {0}, .logs = {LogShape(3, 1, kept, 8)}};
+    SequenceState state(shape);
+    for (int length = 1; length < 200; ++length) {
+      state.open(1);
+      state.commit(1);
+      EXPECT_LE(state.log(0).bytes(), shape.mark_bytes()) << kept << " kept, " << length << " tokens";
+    }
+  }
+}
+
 TEST(SequenceState, RecurrentPartsBeginAtZeroAndLieApart) {
   SequenceState state({.recurrent_floats = {5, 0, 7}, .logs = {0, 2, 0}});
   EXPECT_EQ(state.recurrent(0).size(), 5u);

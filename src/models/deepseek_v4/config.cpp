@@ -122,7 +122,8 @@ void read_moe(const Fields& fields, V4Config& config) {
   config.n_routed_experts = fields.integer("n_routed_experts", kExperts);
   config.num_experts_per_tok = fields.integer("num_experts_per_tok", kExperts);
   config.moe_intermediate_size = fields.integer("moe_intermediate_size", kInner);
-  config.num_hash_layers = fields.integer("num_hash_layers", {0, config.num_hidden_layers});
+  config.num_hash_layers = fields.integer(
+      "num_hash_layers", {0, fields.good("num_hidden_layers") ? config.num_hidden_layers : kLayers.most});
   config.norm_topk_prob = fields.flag("norm_topk_prob");
   config.routed_scaling_factor = fields.number("routed_scaling_factor", {1e-6, 1e6});
   config.swiglu_limit = fields.number("swiglu_limit", {1e-6, 1e6});

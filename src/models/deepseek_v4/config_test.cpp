@@ -133,6 +133,14 @@ TEST(DeepSeekV4Config, FaultsAreNamed) {
     expect_refused(flash, fault);
 }
 
+TEST(DeepSeekV4Config, AFieldIsNotBlamedForAnother) {
+  json config = test::released_v4_flash_config();
+  config["num_hidden_layers"] = "many";
+  const Result<V4Config> read = parse_config(config.dump(), "config.json");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().what.find("num_hash_layers"), std::string::npos) << read.error().what;
+}
+
 TEST(DeepSeekV4Config, OtherModelsAreRefusedAsSuch) {
   json config = test::released_v4_flash_config();
   config["engram_layers"] = {1, 2};
