@@ -17,6 +17,7 @@
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
 #include "cli/token_output.h"
+#include "engine/profile.h"
 #include "engine/reply_grammar.h"
 #include "engine/report.h"
 #include "engine/session_file.h"
@@ -29,7 +30,8 @@ namespace {
 struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
-  std::string prompt, prompt_file, json, system, think, dump_logits, trace, session, save_session, grammar, json_schema;
+  std::string prompt, prompt_file, json, system, think, dump_logits, trace, profile, session, save_session, grammar,
+      json_schema;
   std::vector<int> ids;
   bool special = false, chat = false, recompute = false;
   int max_tokens = 256;
@@ -186,7 +188,12 @@ Result<> run(const RunFlags& flags) {
   if (!flags.trace.empty()) {
     TRY_TAKE(trace, TraceRecorder::open(flags.trace));
   }
+  std::unique_ptr<Profile> profile;
+  if (!flags.profile.empty()) {
+    TRY_TAKE(profile, Profile::open(flags.profile));
+  }
   TRY_TAKE(EngineOptions options, flags.model.options());
+  options.profile = profile.get();
   if (trace) options.speculate = Speculate::off;  // a trace tells of tokens that came to be, in order
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
@@ -215,6 +222,7 @@ Result<> run(const RunFlags& flags) {
   output.finish();
   TRY(logits.check());
   if (trace) TRY(trace->finish());
+  if (profile) TRY(profile->finish());
   if (!flags.save_session.empty()) TRY(save_session(*engine, flags.save_session));
 
   report.text = output.text();
@@ -271,6 +279,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
                    "Write the routing: which experts each layer asked for (see trace); nothing is drafted")
       ->type_name("FILE")
       ->excludes(recompute);
+  command->add_option("--profile", flags->profile, "Write where the time went, for ui.perfetto.dev")->type_name("FILE");
   command
       ->add_option(
           "--session", flags->session,

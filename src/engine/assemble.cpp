@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/kept_sequences.h"
+#include "engine/profile.h"
 #include "io/extent.h"
 
 namespace sluice {
@@ -43,6 +44,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   engine->ops_ = std::make_unique<CpuOps>(*engine->pool_, *engine->kernels_,
                                           CpuOps::Limits{.rows = plan.prefill_chunk, .width = config.widest_input()});
   TRY_TAKE(engine->files_, open_files(engine->survey_.files, options.io));
+  if (options.profile != nullptr) engine->files_ = options.profile->watch(std::move(engine->files_));
   engine->queue_ = make_pread_queue(*engine->files_, kReaders);
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
@@ -53,6 +55,10 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
                                                                  .slots = plan.expert_slots,
                                                                  .top_k = config.experts_per_token()}),
                                          *engine->queue_, config.census(engine->survey_.scope()).expert);
+  if (options.profile != nullptr) {
+    engine->trunk_ = options.profile->watch(std::move(engine->trunk_), bound.specs);
+    if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);
+  }
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
   for (const BoundIds& table : bound.id_tables) {
     TRY_TAKE(IdTable ids, read_id_table(table, *engine->queue_));

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "engine/kept_sequences.h"
+#include "engine/profile.h"
 
 namespace sluice {
 
@@ -31,6 +32,7 @@ Result<> Engine::step(std::span<const BatchPart> parts) {
   const int vocab = config().vocab_size();
   SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
   SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().logit_rows());
+  const Profile::Clock::time_point begin = Profile::Clock::now();
   TRY(model_->forward({.tokens = tokens,
                        .segments = segments,
                        .logit_rows = logit_rows,
@@ -38,6 +40,8 @@ Result<> Engine::step(std::span<const BatchPart> parts) {
                        .hidden = options().draft_head ? hidden().slice(0, static_cast<int>(tokens.size())) : Rows{},
                        .after_layer = after_layer_,
                        .routed = routed_}));
+  if (options().profile != nullptr)
+    options().profile->add("pass", fmt::format("pass of {} tokens", tokens.size()), begin);
   for (std::size_t part = 0; part < parts.size(); ++part)
     if (parts[part].certain) parts[part].state->commit(segments[part].rows);
   return {};

@@ -16,6 +16,8 @@
 
 namespace sluice {
 
+class Profile;
+
 // Where drafts of further tokens come from. They cost or save time and change no answer.
 enum class Speculate {
   off,
@@ -39,6 +41,7 @@ struct EngineOptions {
   int layers = 0;                    // bind only the first N layers; 0: all
   bool draft_head = false;           // bind the head that drafts tokens too; without effect on models that have none
   Speculate speculate = Speculate::off;
+  Profile* profile = nullptr;  // what watches the run, or nothing; must outlive the engine
 
   // Rows of logits that one step may have: one for each slot, and those of drafts.
   int logit_rows() const { return slots + (speculate != Speculate::off ? kDraftRows : 0); }

@@ -31,6 +31,9 @@ class Lease {  // move-only
     if (home_ != nullptr) home_->release(slot_);
   }
 
+  // The same block for somebody else, who gives it back to `home`; this lease must live until then.
+  Lease lent_by(LeaseHome* home, int slot) const { return {home, slot, base_, layout_}; }
+
   WeightView operator[](int tensor) const { return layout_->view(base_, tensor); }
 
  private:

@@ -1,0 +1,66 @@
+// run --profile: a file that Perfetto opens, whose spans lie within each other and account for the reads of the report.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "support/sluice_program.h"
+
+namespace sluice::test {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kTokens = 6;
+
+struct Span {
+  double begin, end;
+};
+
+TEST(Profile, SpansNestAndReadsAddUp) {
+  const TempDir scratch;
+  const std::string path = (scratch / "profile.json").string();
+  const Bounds bounds = memory_bounds(demo_model());
+  // Hot enough that the text does not end early.
+  const Arguments request = {"--ids", "5,6,7", "--max-tokens", std::to_string(kTokens), "--temperature", "100", "--io", "buffered", "--memory",
+                             std::to_string(bounds.between(1, 8))};
+  const Generated run = generated(demo_model(), request + Arguments{"--profile", path});
+  EXPECT_EQ(run.answer(), generated(demo_model(), request).answer());
+
+  std::ifstream file(path);
+  const json events = json::parse(file).at("traceEvents");
+  std::map<std::string, std::vector<Span>> spans;  // by category
+  std::uint64_t bytes = 0;
+  for (const json& event : events) {
+    if (event.at("ph") != "X") continue;
+    const std::string category = event.at("cat");
+    const double begin = event.at("ts"), length = event.at("dur");
+    EXPECT_GE(begin, 0);
+    spans[category].push_back({begin, begin + length});
+    EXPECT_EQ(category == "read", event.at("tid") != 0) << event;
+    if (category == "read") bytes += event.at("args").at("bytes").get<std::uint64_t>();
+  }
+  EXPECT_EQ(spans["pass"].size(), std::size_t{kTokens});  // the prompt is one, and each token but the last
+  EXPECT_EQ(spans["step"].size() % kTokens, 0u);
+  EXPECT_GT(spans["wait"].size(), 0u);
+  for (const char* within : {"step", "wait"})
+    for (const Span& inner : spans[within]) {
+      int around = 0;
+      for (const Span& pass : spans["pass"]) around += pass.begin <= inner.begin && inner.end <= pass.end ? 1 : 0;
+      EXPECT_EQ(around, 1) << within << " from " << inner.begin;
+    }
+  std::uint64_t reported = 0;
+  for (const auto& [part, count] : run.report.at("bytes").items()) reported += count.get<std::uint64_t>();
+  EXPECT_LE(bytes, reported);
+  EXPECT_GT(bytes, reported - reported / 8);  // what was still under way in the end is left out
+}
+
+TEST(Profile, AFileThatCannotBeWrittenIsRefusedBeforeTheModelIsRead) {
+  const Outcome outcome = sluice({"run", demo_model(), "--ids", "5", "--profile", "/nowhere/profile.json"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("--profile: cannot write /nowhere/profile.json"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace sluice::test
