@@ -44,6 +44,7 @@ class Converter {
     for (const SideFile& file : beside_)
       TRY(copy_side_file((std::filesystem::path(what_.from) / file.name).string(), out_.file(file.name), file.bytes));
     TRY(write_safetensors_index(what_.to, layouts));
+    if (what_.finishing) TRY(what_.finishing());
     TRY(out_.finish());
     return ConversionOutcome::written;
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/function_ref.h"
@@ -19,6 +20,9 @@ struct Conversion {
   const Files* source = nullptr;  // files of the source's index
   std::string from, to;           // directories
   std::string config;             // converted_config of the plan
+  // Called when all shards are written and before the directory is finished; may be empty. What it writes must depend
+  // on the shards alone.
+  std::function<Result<>()> finishing = {};
 };
 
 enum class ConversionOutcome { written, already_there };

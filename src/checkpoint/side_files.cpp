@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "checkpoint/checksums.h"
 #include "io/output_file.h"
 
 namespace sluice {
@@ -25,6 +26,7 @@ constexpr std::string_view kWeights[] = {
     ".unfinished"};
 
 bool is_side_file(const std::string& name) {
+  if (name == kChecksumsFile) return false;  // of these weights and no others
   return name != "config.json" && std::ranges::none_of(kWeights, [&](auto ending) { return name.ends_with(ending); });
 }
 

@@ -1,7 +1,8 @@
 // See verify.h.
 //
-// Files are read in windows, a few in flight while one is checked. A window is read with one disk page more than it
-// owns, because an element may begin in it and end after it (tensors need not be aligned to their elements).
+// Files are read in windows, a few in flight while one is checked, in the order of the files. A window is read with one
+// disk page more than it owns, because an element may begin in it and end after it (tensors need not be aligned to
+// their elements).
 #include "checkpoint/verify.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ namespace sluice {
 
 namespace {
 
-constexpr int kWindowsInFlight = 4;
+constexpr std::size_t kWindowsInFlight = 4;
 
 // What is looked for in a tensor.
 enum class Look { nothing, bf16, f16, f32, e4m3, e8m0 };
@@ -116,8 +117,10 @@ class Verifier {
     int file = 0;
     std::uint64_t begin = 0, end = 0;  // owned bytes of the file
     std::uint64_t read_bytes = 0;
+    std::optional<Result<>> status = {};  // none: it has not landed
   };
   bool submit_next(std::size_t slot);
+  void take(const Window& window, const std::byte* bytes);
   void check(const Window& window, const std::byte* bytes);
   void sort_tensors(int file);
 
@@ -132,6 +135,7 @@ class Verifier {
   int next_file_ = 0;
   std::uint64_t next_begin_ = 0;
   Window windows_[kWindowsInFlight];
+  bool cancelled_ = false;
   int sorted_file_ = -1;
   std::vector<const TensorRecord*> sorted_;  // tensors of sorted_file_ by offset
   std::map<int, std::string> unreadable_;    // by file
@@ -147,6 +151,7 @@ bool Verifier::submit_next(std::size_t slot) {
   if (next_file_ >= files_.count()) return false;
   const std::uint64_t size = files_.size(next_file_);
   Window& window = windows_[slot];
+  window = {};
   window.file = next_file_;
   window.begin = next_begin_;
   window.end = std::min(size, window.begin + options_.window_bytes);
@@ -160,22 +165,33 @@ bool Verifier::submit_next(std::size_t slot) {
 Result<> Verifier::run(VerifyProgress progress) {
   if (slots_.size() == 0) return fail(ErrorKind::io, "no memory for the read buffers");
   std::uint64_t done = 0;
-  int in_flight = 0;
-  for (std::size_t slot = 0; slot < kWindowsInFlight; ++slot) in_flight += submit_next(slot) ? 1 : 0;
-  while (in_flight > 0) {
-    const Landed landed = landings_.wait();
-    --in_flight;
-    const Window& window = windows_[landed.tag];
-    if (landed.status)
-      check(window, slots_.data() + landed.tag * slot_bytes_);
-    else
-      unreadable_.try_emplace(window.file, landed.status.error().what);
+  std::size_t submitted = 0;
+  while (submitted < kWindowsInFlight && submit_next(submitted)) ++submitted;
+  for (std::size_t next = 0; next < submitted; ++next) {
+    const std::size_t slot = next % kWindowsInFlight;
+    while (!windows_[slot].status) {
+      Landed landed = landings_.wait();
+      windows_[landed.tag].status = std::move(landed.status);
+    }
+    const Window& window = windows_[slot];
+    take(window, window.status->has_value() ? slots_.data() + slot * slot_bytes_ : nullptr);
     progress(done += window.end - window.begin);
-    const bool stop = options_.cancel != nullptr && options_.cancel->requested();
-    if (stop && in_flight == 0) return fail(ErrorKind::cancelled, "interrupted");
-    if (!stop) in_flight += submit_next(landed.tag) ? 1 : 0;
+    if (options_.cancel != nullptr && options_.cancel->requested()) {
+      cancelled_ = true;
+      continue;  // what is in flight still writes to the slots
+    }
+    if (!cancelled_ && submit_next(slot)) ++submitted;
   }
-  return {};
+  return cancelled_ ? Result<>(fail(ErrorKind::cancelled, "interrupted")) : Result<>();
+}
+
+// Bytes of the next window; null: it could not be read.
+void Verifier::take(const Window& window, const std::byte* bytes) {
+  if (bytes == nullptr)
+    unreadable_.try_emplace(window.file, window.status->error().what);
+  else
+    check(window, bytes);
+  if (options_.hasher != nullptr) options_.hasher->feed(window.file, window.begin, window.end - window.begin, bytes);
 }
 
 void Verifier::sort_tensors(int file) {

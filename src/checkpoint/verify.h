@@ -2,7 +2,8 @@
 // bytes that would overflow, places the disk cannot read.
 //
 // Headers and the census were checked before (TensorIndex, Checkpoint::bind); this finds damage inside the weights, by
-// file and tensor, so that a person knows which shard to fetch again. It cannot find a wrong but ordinary number.
+// file and tensor, so that a person knows which shard to fetch again. A wrong but ordinary number is found by checksums
+// alone (checkpoint/checksums.h), which can be computed on the way.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/function_ref.h"
 #include "base/result.h"
+#include "checkpoint/run_hasher.h"
 #include "checkpoint/tensor_index.h"
 #include "io/files.h"
 
@@ -27,6 +29,7 @@ struct VerifyOptions {
   int readers = 4;                                      // reads at a time, beside the checking
   std::uint64_t window_bytes = std::uint64_t{4} << 20;  // of one read. Requires: a multiple of kDiskPage
   const CancelFlag* cancel = nullptr;                   // optional
+  RunHasher* hasher = nullptr;                          // optional: is fed with every byte on the way
 };
 
 // Called on the calling thread with the bytes read so far.

@@ -14,6 +14,7 @@
 #include "checkpoint/converted_config.h"
 #include "checkpoint/fingerprint.h"
 #include "checkpoint/read_cost.h"
+#include "checkpoint/write_checksums.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "engine/open_tensors.h"
@@ -53,8 +54,23 @@ nlohmann::json to_json(const ConversionPlan& plan, const BoundCensus& source) {
   return {{"shards", plan.shards()}, {"bytes", plan.file_bytes()}, {"source", to_json(source)}};
 }
 
-Result<> write(const PackFlags& flags, const Conversion& conversion, const ConversionRun& run) {
+// What was written is read once more for its checksums.
+Result<> sum_up(const PackFlags& flags, const Census& census) {
+  TRY_TAKE(const std::unique_ptr<SafetensorsDir> packed, SafetensorsDir::open(flags.out, flags.threads));
+  TRY_TAKE(const BoundCensus bound, packed->bind(census, false));
+  TRY_TAKE(const std::unique_ptr<Files> files, open_files(packed->files(), IoMode::automatic));
+  Progress shown("checksums", verify_bytes(*files));
+  return write_checksums(flags.out, packed->index(), *files, bound, {.cancel = &interrupt_flag()},
+                         [&](std::uint64_t done) { shown.at(done); });
+}
+
+Result<> write(const PackFlags& flags, Conversion conversion, const Census& census) {
+  const ConversionRun run{.threads = flags.threads, .cancel = &interrupt_flag()};
   std::optional<Progress> shown;  // made when it is known how much is left to write
+  conversion.finishing = [&] {
+    shown.reset();
+    return sum_up(flags, census);
+  };
   const auto begin = std::chrono::steady_clock::now();
   std::uint64_t written = 0;
   TRY_TAKE(const ConversionOutcome outcome, convert(conversion, run, [&](std::uint64_t done, std::uint64_t total) {
@@ -81,8 +97,7 @@ Result<> pack_model(const PackFlags& flags) {
   if (!flags.dry_run) {
     TRY_TAKE(const std::string source, fingerprint(model.config_text, model.checkpoint->index(), *model.files));
     TRY_TAKE(std::string config, converted_config(model.config_text, source, plan));
-    TRY(write(flags, {&plan, model.files.get(), flags.source, flags.out, std::move(config)},
-              {.threads = flags.threads, .cancel = &interrupt_flag()}));
+    TRY(write(flags, {&plan, model.files.get(), flags.source, flags.out, std::move(config)}, model.census->whole));
     TRY_TAKE(const OpenTensors packed, open_tensors(flags.out, flags.threads));
     json["packed"] = to_json(*packed.bound);
     told += cost_table(flags.out, *packed.bound);

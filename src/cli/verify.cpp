@@ -1,12 +1,15 @@
-// sluice verify MODEL: is every byte of a checkpoint what it can be? Names the files to fetch again.
+// sluice verify MODEL: is every byte of a checkpoint what it was, or can be? Names the files to fetch again.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include "base/units.h"
 #include "checkpoint/safetensors_dir.h"
 #include "checkpoint/verify.h"
+#include "checkpoint/write_checksums.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "io/files.h"
@@ -27,48 +31,88 @@ constexpr std::size_t kToldByName = 24;
 struct VerifyFlags {
   std::string model, json;
   int layers = 0, threads = 1;
+  bool write = false;
+};
+
+struct Opened {
+  std::unique_ptr<SafetensorsDir> checkpoint;
+  BoundCensus bound;
+  std::unique_ptr<Files> files;
 };
 
 struct Verified {
   std::uint64_t files = 0, tensors = 0, bytes = 0;
+  std::size_t checksums = 0;  // that there were
   double seconds = 0;
   std::vector<WeightFault> faults;
 };
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-// Headers and the census first: they are quick, and a shard that is missing makes the rest pointless.
-Result<std::unique_ptr<SafetensorsDir>> open_bound(const VerifyFlags& flags) {
+// Headers and the census first: they are quick, and a shard that is missing makes the rest pointless. The head that
+// drafts is a part of it where the files have one.
+Result<Opened> open_bound(const VerifyFlags& flags) {
   TRY_TAKE(const std::string text, read_config(flags.model));
   TRY_TAKE(const std::unique_ptr<ModelConfig> config,
            read_model_config(text, (std::filesystem::path(flags.model) / "config.json").string()));
   if (flags.layers > config->layers())
     return fail(ErrorKind::usage, fmt::format("--layers {}: the model has {}", flags.layers, config->layers()));
   const int layers = flags.layers > 0 ? flags.layers : config->layers();
-  TRY_TAKE(std::unique_ptr<SafetensorsDir> checkpoint, SafetensorsDir::open(flags.model, flags.threads));
-  TRY(checkpoint->bind(config->census({layers}), layers < config->layers()));
-  return checkpoint;
+  const bool partial = layers < config->layers();
+  Opened opened;
+  TRY_TAKE(opened.checkpoint, SafetensorsDir::open(flags.model, flags.threads));
+  Result<BoundCensus> bound =
+      opened.checkpoint->bind(config->census({layers, config->has_draft_head() && !partial}), partial);
+  if (!bound) bound = opened.checkpoint->bind(config->census({layers}), partial);
+  if (!bound) return tl::unexpected<Error>(std::move(bound.error()));
+  opened.bound = std::move(*bound);
+  TRY_TAKE(opened.files, open_files(opened.checkpoint->files(), IoMode::automatic));
+  return opened;
 }
 
-Result<Verified> read_all(const SafetensorsDir& checkpoint) {
-  TRY_TAKE(const std::unique_ptr<Files> files, open_files(checkpoint.files(), IoMode::automatic));
-  Verified seen{checkpoint.files().size(), checkpoint.index().count(), verify_bytes(*files), 0, {}};
+// Runs that are not what their checksums say, as faults. Those that could not be read were told already.
+void compare_sums(const Opened& opened, const Checksums& sums, const RunHasher& hasher, Verified& seen) {
+  std::map<std::size_t, std::string> wrong;  // run -> its block
+  for (std::size_t run = 0; run < sums.runs().size(); ++run)
+    if (hasher.is_whole(run) && hasher.sum(run) != sums.sum(run)) wrong[run] = "a part that is not looked at now";
+  if (wrong.empty()) return;
+  visit_runs(opened.bound, [&](const FileRun& run, FunctionRef<std::string()> label) {
+    const std::optional<std::size_t> number = sums.find(run);
+    if (const auto found = number ? wrong.find(*number) : wrong.end(); found != wrong.end()) found->second = label();
+    return true;
+  });
+  for (const auto& [number, block] : wrong) {
+    const FileRun& run = sums.runs()[number];
+    seen.faults.push_back(
+        {run.file, "",
+         fmt::format("{}: bytes {} to {} do not match their checksum", block, run.offset, run.offset + run.bytes)});
+  }
+  std::ranges::stable_sort(seen.faults, {}, &WeightFault::file);
+}
+
+Result<Verified> read_all(const Opened& opened, const std::optional<Checksums>& sums) {
+  const SafetensorsDir& checkpoint = *opened.checkpoint;
+  Verified seen{checkpoint.files().size(), checkpoint.index().count(), verify_bytes(*opened.files), 0, 0, {}};
   const auto begin = std::chrono::steady_clock::now();
+  std::optional<RunHasher> hasher;
+  if (sums) hasher.emplace(sums->runs());
   {
     Progress shown("reading", seen.bytes);
-    TRY_TAKE(seen.faults, verify_weights(checkpoint.index(), *files, {.cancel = &interrupt_flag()},
+    TRY_TAKE(seen.faults, verify_weights(checkpoint.index(), *opened.files,
+                                         {.cancel = &interrupt_flag(), .hasher = hasher ? &*hasher : nullptr},
                                          [&](std::uint64_t done) { shown.at(done); }));
+  }
+  if (sums) {
+    seen.checksums = sums->runs().size();
+    compare_sums(opened, *sums, *hasher, seen);
   }
   seen.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return seen;
 }
 
 nlohmann::json to_json(const SafetensorsDir& checkpoint, const Verified& seen) {
-  nlohmann::json json = {{"files", seen.files},
-                         {"tensors", seen.tensors},
-                         {"bytes", seen.bytes},
-                         {"seconds", seen.seconds},
-                         {"faults", nlohmann::json::array()}};
+  nlohmann::json json = {{"files", seen.files},     {"tensors", seen.tensors},     {"bytes", seen.bytes},
+                         {"seconds", seen.seconds}, {"checksums", seen.checksums}, {"faults", nlohmann::json::array()}};
   for (const WeightFault& fault : seen.faults)
     json["faults"].push_back({{"file", file_name(checkpoint.files()[static_cast<std::size_t>(fault.file)])},
                               {"tensor", fault.tensor},
@@ -99,19 +143,34 @@ Result<> judge(const SafetensorsDir& checkpoint, const Verified& seen) {
               all == 1 ? "fetch this file again" : "fetch these files again");
 }
 
-Result<> verify(const VerifyFlags& flags) {
-  TRY_TAKE(const std::unique_ptr<SafetensorsDir> checkpoint, open_bound(flags));
-  note(fmt::format("{}: headers are sound and hold the whole model; reading the weights", flags.model));
-  TRY_TAKE(const Verified seen, read_all(*checkpoint));
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(*checkpoint, seen)));
-  if (flags.json != "-") {
-    print_faults(*checkpoint, seen);
-    if (seen.faults.empty())
-      fmt::print("{}: sound: {} tensors in {} file{}, {} read in {} ({})\n", flags.model, format_count(seen.tensors),
-                 seen.files, seen.files == 1 ? "" : "s", format_bytes(seen.bytes), format_seconds(seen.seconds),
-                 format_rate(static_cast<double>(seen.bytes) / seen.seconds));
+Result<> write_sums(const VerifyFlags& flags, const Opened& opened) {
+  {
+    Progress shown("reading", verify_bytes(*opened.files));
+    TRY(write_checksums(flags.model, opened.checkpoint->index(), *opened.files, opened.bound,
+                        {.cancel = &interrupt_flag()}, [&](std::uint64_t done) { shown.at(done); }));
   }
-  return judge(*checkpoint, seen);
+  if (!flags.json.empty()) TRY(write_json(flags.json, {{"written", kChecksumsFile}}));
+  if (flags.json != "-") fmt::print("{}: {} written\n", flags.model, kChecksumsFile);
+  return {};
+}
+
+Result<> verify(const VerifyFlags& flags) {
+  TRY_TAKE(const Opened opened, open_bound(flags));
+  note(fmt::format("{}: headers are sound and hold the whole model; reading the weights", flags.model));
+  if (flags.write) return write_sums(flags, opened);
+  const SafetensorsDir& checkpoint = *opened.checkpoint;
+  TRY_TAKE(const std::optional<Checksums> sums, Checksums::read(flags.model, checkpoint.files()));
+  TRY_TAKE(const Verified seen, read_all(opened, sums));
+  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(checkpoint, seen)));
+  if (flags.json != "-") {
+    print_faults(checkpoint, seen);
+    if (seen.faults.empty())
+      fmt::print("{}: sound: {} tensors in {} file{}, {} read in {} ({}){}\n", flags.model, format_count(seen.tensors),
+                 seen.files, seen.files == 1 ? "" : "s", format_bytes(seen.bytes), format_seconds(seen.seconds),
+                 format_rate(static_cast<double>(seen.bytes) / seen.seconds),
+                 sums ? fmt::format("; {} checksums match", format_count(seen.checksums)) : "");
+  }
+  return judge(checkpoint, seen);
 }
 
 }  // namespace
@@ -122,6 +181,7 @@ void add_verify(CLI::App& app, Chosen& chosen) {
   CLI::App* const command =
       app.add_subcommand("verify", "Read every weight once and look for damage; names the files to fetch again");
   command->add_option("MODEL", flags->model, "Directory of the checkpoint")->required();
+  command->add_flag("--write", flags->write, "Write checksums of what is there now, for later runs to check against");
   command->add_option("--layers", flags->layers, "The directory holds the first layers only (0: all)")
       ->check(CLI::Range(0, 100000));
   command->add_option("--threads", flags->threads, "Threads that read headers")->check(CLI::Range(1, 1024));

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
+#include "checkpoint/first_reads.h"
 #include "compute/kernel_table.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
@@ -46,6 +49,12 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   TRY_TAKE(engine->files_, open_files(engine->survey_.files, options.io));
   if (options.profile != nullptr) engine->files_ = options.profile->watch(std::move(engine->files_));
   engine->queue_ = make_pread_queue(*engine->files_, kReaders);
+  TRY_TAKE(std::optional<Checksums> sums, Checksums::read(engine->survey_.model.directory, engine->survey_.files));
+  if (sums) {
+    TRY(sums->cover(engine->survey_.model.directory, bound));
+    TRY_TAKE(engine->queue_,
+             make_checked_queue(std::move(engine->queue_), std::make_unique<FirstReads>(*std::move(sums))));
+  }
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
   if (bound.experts.count() > 0)

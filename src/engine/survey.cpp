@@ -8,6 +8,7 @@
 
 #include "base/thread_pool.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checksums.h"
 #include "compute/cpu_ops.h"
 #include "engine/footprint.h"
 #include "engine/head_drafter.h"
@@ -98,7 +99,7 @@ PlanNeeds find_needs(const Survey& survey) {
   }
   needs.io_bytes = io_bytes();
   needs.baseline_bytes = program_bytes(options.threads) + options.overhead_bytes + index_bytes(survey.files, bound) +
-                         id_table_bytes(bound.id_tables) +
+                         checksums_bytes(survey.model.directory) + id_table_bytes(bound.id_tables) +
                          (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
   return needs;
 }

@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "base/check.h"
+#include "checkpoint/block_runs.h"
 #include "io/aligned.h"
 
 namespace sluice {
 
 namespace {
-
-constexpr std::uint64_t kWindowBytes = 1 << 20;  // of a table on disk, read and narrowed at a time
 
 std::uint64_t numbers_in(const BoundIds& table) {
   return static_cast<std::uint64_t>(table.shape.rows) * static_cast<std::uint64_t>(table.shape.cols);
@@ -46,8 +45,8 @@ Result<IdTable> read_id_table(const BoundIds& table, ReadQueue& queue) {
   SLUICE_CHECK(table.below >= 1 && table.below <= 65536 && table.shape.cols >= 1);
   SLUICE_CHECK(table.id_bytes == 8 || table.id_bytes == 4);
   const auto width = static_cast<std::uint64_t>(table.id_bytes);
-  const std::uint64_t count = numbers_in(table), at_once = kWindowBytes / width;
-  const PageArena window(kWindowBytes + 2 * kDiskPage);
+  const std::uint64_t count = numbers_in(table), at_once = kIdWindowBytes / width;
+  const PageArena window(kIdWindowBytes + 2 * kDiskPage);
   std::vector<std::uint16_t> ids(count);
   Landings landings;
   for (std::uint64_t first = 0; first < count; first += at_once) {
@@ -68,7 +67,7 @@ Result<IdTable> read_id_table(const BoundIds& table, ReadQueue& queue) {
 
 std::uint64_t id_table_bytes(std::span<const BoundIds> tables) {
   if (tables.empty()) return 0;
-  std::uint64_t bytes = kWindowBytes + 2 * kDiskPage;
+  std::uint64_t bytes = kIdWindowBytes + 2 * kDiskPage;
   for (const BoundIds& table : tables) bytes += numbers_in(table) * sizeof(std::uint16_t);
   return bytes;
 }

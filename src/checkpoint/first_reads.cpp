@@ -1,0 +1,48 @@
+// See first_reads.h.
+#include "checkpoint/first_reads.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+FileRun run_of(const Extent& extent) { return {extent.file, extent.offset, extent.bytes}; }
+
+}  // namespace
+
+FirstReads::FirstReads(Checksums sums)
+    : sums_(std::move(sums)), checked_(std::make_unique<std::atomic<bool>[]>(sums_.runs().size())) {}
+
+bool FirstReads::due(std::span<const Extent> extents) const {
+  for (const Extent& extent : extents) {
+    if (extent.bytes == 0) continue;
+    const auto run = sums_.find(run_of(extent));
+    if (!run || !checked_[*run].load(std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+Result<> FirstReads::check(std::span<const Extent> extents, const std::byte* slot, const Files& files) {
+  for (const Extent& extent : extents) {
+    if (extent.bytes == 0) continue;
+    const auto run = sums_.find(run_of(extent));
+    const std::string& path = files.path(extent.file);
+    if (!run)
+      return fail(ErrorKind::bug, fmt::format("{}: bytes {} to {} have no checksum", path, extent.offset,
+                                              extent.offset + extent.bytes));
+    if (checked_[*run].load(std::memory_order_relaxed)) continue;
+    if (checksum({slot + extent.slot_offset, extent.bytes}) != sums_.sum(*run))
+      return fail(ErrorKind::corrupt,
+                  fmt::format("{}: bytes {} to {} do not match their checksum in {}", path, extent.offset,
+                              extent.offset + extent.bytes, kChecksumsFile),
+                  "the file is damaged: fetch it again; if it was replaced on purpose, `sluice verify MODEL --write` "
+                  "writes new checksums");
+    checked_[*run].store(true, std::memory_order_relaxed);
+  }
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,29 @@
+// A read queue that lets nothing land before it was checked, as far as something is left to check.
+//
+// Wraps any other queue. Requests that need no check go straight through; the others are checked by a thread of the
+// wrapper, so that nobody who computes waits for it twice. Stores know nothing of it: a failed check is a failed read.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/result.h"
+#include "io/read_queue.h"
+
+namespace sluice {
+
+class ReadCheck {
+ public:
+  virtual ~ReadCheck() = default;
+  // True if one of these runs has not been checked yet. Any thread.
+  virtual bool due(std::span<const Extent> extents) const = 0;
+  // What was read into a slot, each extent at its place. One thread at a time.
+  virtual Result<> check(std::span<const Extent> extents, const std::byte* slot, const Files& files) = 0;
+};
+
+// Fails if the system gives no thread. Slots and landings as for the queue inside.
+Result<std::unique_ptr<ReadQueue>> make_checked_queue(std::unique_ptr<ReadQueue> inside,
+                                                      std::unique_ptr<ReadCheck> check);
+
+}  // namespace sluice
