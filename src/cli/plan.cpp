@@ -1,4 +1,5 @@
-// sluice plan MODEL: where every byte will live, how fast that is and why, and what more memory would buy.
+// sluice plan MODEL, or --config FILE before there is a checkpoint: where every byte will live, how fast that is and
+// why, and what more memory would buy.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 #include "cli/console.h"
 #include "cli/model_flags.h"
 #include "cli/plan_text.h"
+#include "engine/config_survey.h"
 #include "residency/presets.h"
 
 namespace sluice::cli {
@@ -20,11 +22,12 @@ namespace {
 
 struct PlanFlags {
   ModelFlags model;
-  std::string json;
+  std::string config, json;
 };
 
 constexpr std::size_t kFewestRungs = 4;  // between the minimum and everything resident
 constexpr std::uint64_t kNextStep = std::uint64_t{1} << 30;
+constexpr double kAssumedDisk = 3e9;  // bytes per second: an ordinary NVMe drive
 
 // The minimum, the presets, this budget and everything resident. Small models, whose presets fall together, get parts
 // of the way instead.
@@ -54,14 +57,30 @@ Result<std::vector<Rung>> climb(const Survey& found, const MemoryPlan& plan, con
   return ladder;
 }
 
-Result<> run_plan(const PlanFlags& flags) {
+// The checkpoint's, or the config's with what is assumed.
+Result<ConfigSurvey> look(const PlanFlags& flags) {
+  const std::string& directory = flags.model.directory();
+  if (directory.empty() == flags.config.empty())
+    return fail(ErrorKind::usage, "plan needs either a MODEL or --config FILE", "see sluice plan --help");
   TRY_TAKE(const EngineOptions options, flags.model.options());
-  TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
-  TRY_TAKE(const Survey found, survey(std::move(model), options));
+  if (directory.empty()) return survey_config(flags.config, options);
+  TRY_TAKE(KnownModel model, know_model(directory));
+  TRY_TAKE(Survey found, survey(std::move(model), options));
+  return ConfigSurvey{std::move(found), {}};
+}
+
+Result<> run_plan(const PlanFlags& flags) {
+  TRY_TAKE(const ConfigSurvey looked, look(flags));
+  const Survey& found = looked.survey;
   PlanReport report;
   report.survey = &found;
+  report.assumed = looked.assumed;
   TRY_TAKE(report.plan, plan_memory(found));
   report.measured = measure_machine(found);
+  if (!flags.config.empty()) {
+    report.measured.machine.disk_bytes_per_second = kAssumedDisk;
+    report.assumed.push_back(fmt::format("a disk that reads {}", format_rate(kAssumedDisk)));
+  }
   const Machine& machine = report.measured.machine;
   report.forecast = forecast(report.plan, machine);
   TRY_TAKE(report.ladder, climb(found, report.plan, machine));
@@ -80,7 +99,9 @@ Result<> run_plan(const PlanFlags& flags) {
 void add_plan(CLI::App& app, Chosen& chosen) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand("plan", "Where every byte will live, how fast that is, what memory would buy");
-  flags->model.add(*command);
+  flags->model.add(*command, false);
+  command->add_option("--config", flags->config, "A config.json instead of a MODEL: a plan before anything is fetched")
+      ->type_name("FILE");
   command->add_option("--json", flags->json, "Write the plan's figures; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return run_plan(*flags); }; });
 }

@@ -42,6 +42,12 @@ std::string model_lines(const PlanReport& report) {
   return text + ".\n";
 }
 
+std::string assumed_lines(const PlanReport& report) {
+  std::string text;
+  for (const std::string& assumption : report.assumed) text += fmt::format("Assumed: {}.\n", assumption);
+  return text;
+}
+
 std::string part_lines(const PlanReport& report) {
   const Survey& survey = *report.survey;
   const PlanNeeds& needs = survey.needs;
@@ -88,7 +94,9 @@ std::string speed_lines(const PlanReport& report) {
                         format_bytes(plan.touched_bytes_per_token));
   text += fmt::format(".\nMeasured: disk {} ({}), memory {}, multiplying {} on {} threads.\n",
                       format_rate(machine.disk_bytes_per_second),
-                      report.measured.disk_direct ? "direct reads" : "through the page cache, which may flatter",
+                      !report.assumed.empty()       ? "assumed, not measured: nothing is there to read"
+                      : report.measured.disk_direct ? "direct reads"
+                                                    : "through the page cache, which may flatter",
                       format_rate(machine.memory_bytes_per_second), format_rate(machine.multiply_bytes_per_second),
                       report.survey->options.threads);
   return text;
@@ -143,8 +151,8 @@ nlohmann::json figures(const MemoryPlan& plan, const Forecast& forecast) {
 }  // namespace
 
 std::string to_text(const PlanReport& report) {
-  return model_lines(report) + "\n" + part_lines(report) + "\n" + speed_lines(report) + "\n" + ladder_lines(report) +
-         next_line(report);
+  return model_lines(report) + assumed_lines(report) + "\n" + part_lines(report) + "\n" + speed_lines(report) + "\n" +
+         ladder_lines(report) + next_line(report);
 }
 
 nlohmann::json to_json(const PlanReport& report) {
@@ -175,6 +183,7 @@ nlohmann::json to_json(const PlanReport& report) {
                      {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
   json["next_gib"] = figures(report.next.plan, report.next.forecast);
   json["next_gib"]["trunk_pinned"] = report.next.plan.parts.trunk_pinned;
+  if (!report.assumed.empty()) json["assumed"] = report.assumed;
   json["ladder"] = nlohmann::json::array();
   for (const Rung& rung : report.ladder) {
     json["ladder"].push_back(figures(rung.plan, rung.forecast));

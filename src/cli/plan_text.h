@@ -23,8 +23,9 @@ struct PlanReport {
   MemoryPlan plan;
   Forecast forecast;
   MeasuredMachine measured;
-  std::vector<Rung> ladder;  // ascending budgets
-  Rung next;                 // one GiB more
+  std::vector<Rung> ladder;               // ascending budgets
+  Rung next;                              // one GiB more
+  std::vector<std::string> assumed = {};  // what a plan without a checkpoint takes for granted
 };
 
 std::string to_text(const PlanReport& report);

@@ -1,4 +1,4 @@
-// See survey.h.
+// See survey.h and config_survey.h.
 #include "engine/survey.h"
 
 #include <fmt/format.h>
@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/text_file.h"
 #include "base/thread_pool.h"
+#include "base/units.h"
+#include "checkpoint/assumed_bound.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checksums.h"
 #include "compute/cpu_ops.h"
+#include "engine/config_survey.h"
 #include "engine/footprint.h"
 #include "engine/head_drafter.h"
 #include "models/registry.h"
@@ -149,6 +153,56 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   survey.files = checkpoint->files();
   survey.needs = find_needs(survey);
   return survey;
+}
+
+namespace {
+
+// A header tells of a tensor in about so many bytes; the largest header is that of an even share.
+std::uint64_t assumed_index_bytes(const BoundCensus& bound, int layers) {
+  constexpr std::uint64_t kTensorBytes = 152;
+  std::uint64_t tensors = 0;
+  for (const auto& [role, formats] : bound.totals)
+    for (const auto& [name, total] : formats) tensors += total.tensors;
+  const std::uint64_t headers = tensors * kTensorBytes;
+  return headers + 4 * headers / static_cast<std::uint64_t>(layers);
+}
+
+std::vector<std::string> assumptions(const Survey& survey) {
+  std::vector<std::string> told;
+  std::uint64_t bytes = 0;
+  std::string formats;
+  for (const auto& [role, stored] : survey.bound.totals) {
+    std::string names;
+    for (const auto& [name, total] : stored) {
+      bytes += total.bytes;
+      names += (names.empty() ? "" : "+") + name;
+    }
+    formats += fmt::format("{}{} {}", formats.empty() ? "" : ", ", role, names);
+  }
+  told.push_back(fmt::format("tensors as released ({}), {} together", formats, format_bytes(bytes)));
+  told.emplace_back("blocks in one piece, as after `sluice pack`; a released order takes a few pages more for each");
+  told.emplace_back("no tokenizer and no checksums in memory, headers of the usual size");
+  return told;
+}
+
+}  // namespace
+
+Result<ConfigSurvey> survey_config(const std::string& path, const EngineOptions& options) {
+  ConfigSurvey found;
+  Survey& survey = found.survey;
+  TRY_TAKE(const std::string text, read_text_file(path));
+  survey.options = options;
+  survey.model.directory = path;
+  TRY_TAKE(survey.model.config, read_model_config(text, path));
+  const ModelConfig& config = *survey.model.config;
+  TRY(resolve(survey.options, config));
+  const ReleasedForm form = read_released_form(text);
+  survey.bound = assume_bound(config.census(survey.scope()),
+                              [&](const TensorSpec& tensor) { return released_format(config, form, tensor); });
+  survey.needs = find_needs(survey);
+  survey.needs.baseline_bytes += assumed_index_bytes(survey.bound, survey.options.layers);
+  found.assumed = assumptions(survey);
+  return found;
 }
 
 Result<MemoryPlan> plan_memory(const Survey& survey) {

@@ -21,14 +21,16 @@ struct FamilyEntry {
   const char* name;
   bool (*accepts)(std::string_view model_type);
   Result<std::unique_ptr<ModelConfig>> (*open_config)(std::string_view json, std::string_view where);
+  FormatId (*released_format)(const ReleasedForm& form, const TensorSpec& tensor);
   std::span<const std::string_view> kept;
 };
 
 constexpr FamilyEntry kFamilies[] = {
-    {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config, kimi_k3::kKeptMatrices},
-    {"deepseek-v4", deepseek_v4::accepts, deepseek_v4::open_config, deepseek_v4::kKeptMatrices},
-    {"glm", glm_dsa::accepts, glm_dsa::open_config, glm_dsa::kKeptMatrices},
-    {"olmoe", olmoe::accepts, olmoe::open_config, olmoe::kKeptMatrices},
+    {"kimi-k3", kimi_k3::accepts, kimi_k3::open_config, kimi_k3::released_format, kimi_k3::kKeptMatrices},
+    {"deepseek-v4", deepseek_v4::accepts, deepseek_v4::open_config, deepseek_v4::released_format,
+     deepseek_v4::kKeptMatrices},
+    {"glm", glm_dsa::accepts, glm_dsa::open_config, glm_dsa::released_format, glm_dsa::kKeptMatrices},
+    {"olmoe", olmoe::accepts, olmoe::open_config, olmoe::released_format, olmoe::kKeptMatrices},
 };
 
 }  // namespace
@@ -51,11 +53,21 @@ Result<std::unique_ptr<ModelConfig>> read_model_config(std::string_view json, st
               fmt::format("sluice runs: {}", known));
 }
 
-std::span<const std::string_view> kept_matrices(const ModelConfig& config) {
+namespace {
+
+const FamilyEntry& family_of(const ModelConfig& config) {
   const auto* const family =
       std::ranges::find_if(kFamilies, [&](const FamilyEntry& entry) { return entry.name == config.family(); });
   SLUICE_CHECK(family != std::end(kFamilies));
-  return family->kept;
+  return *family;
+}
+
+}  // namespace
+
+std::span<const std::string_view> kept_matrices(const ModelConfig& config) { return family_of(config).kept; }
+
+FormatId released_format(const ModelConfig& config, const ReleasedForm& form, const TensorSpec& tensor) {
+  return family_of(config).released_format(form, tensor);
 }
 
 }  // namespace sluice

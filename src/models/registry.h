@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "models/common/released_form.h"
 #include "models/model.h"
 
 namespace sluice {
@@ -16,5 +17,9 @@ Result<std::unique_ptr<ModelConfig>> read_model_config(std::string_view json, st
 // Endings of the names of matrices that conversion leaves as they are, like all vectors: they weigh little and steer
 // much. Requires: a config that read_model_config made.
 std::span<const std::string_view> kept_matrices(const ModelConfig& config);
+
+// How the release of this model stores a tensor of its census: an assumption, for plans before there is a checkpoint.
+// Requires: a config that read_model_config made.
+FormatId released_format(const ModelConfig& config, const ReleasedForm& form, const TensorSpec& tensor);
 
 }  // namespace sluice

@@ -50,6 +50,23 @@ TEST(Plan, TheLadderOnlyGetsBetter) {
   }
 }
 
+TEST(Plan, AConfigAloneIsPlannedAndWhatIsAssumedIsTold) {
+  const std::string config = (demo_model() / "config.json").string();
+  const Outcome told = sluice({"plan", "--config", config, "--memory", "24M"});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  for (const char* phrase : {"Assumed: tensors as released", "Assumed: a disk that reads", "What memory buys"})
+    EXPECT_NE(told.out.find(phrase), std::string::npos) << phrase << " is not in\n" << told.out;
+  const Outcome outcome = sluice({"plan", "--config", config, "--json", "-"});
+  const nlohmann::json guess = nlohmann::json::parse(outcome.out), plan = planned(demo_model(), {});
+  EXPECT_FALSE(guess.at("assumed").empty());
+  EXPECT_FALSE(plan.contains("assumed"));
+  for (const char* part : {"minimum_bytes", "resident_bytes"})
+    EXPECT_NEAR(guess.at(part).get<double>() / plan.at(part).get<double>(), 1, 0.15) << part;
+  EXPECT_EQ(sluice({"plan"}).exit_code, 2);
+  EXPECT_EQ(sluice({"plan", demo_model().string(), "--config", config}).exit_code, 2);
+  EXPECT_EQ(sluice({"plan", "--config", (demo_model() / "none.json").string()}).exit_code, 1);
+}
+
 TEST(Plan, TheTableNamesThePartsTheLimitAndTheWayUp) {
   const Outcome outcome = sluice({"plan", demo_model().string(), "--preset", "desktop"});
   EXPECT_EQ(outcome.exit_code, 0);

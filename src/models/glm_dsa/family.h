@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "models/common/released_form.h"
 #include "models/model.h"
 
 namespace sluice::glm_dsa {
@@ -11,6 +12,8 @@ namespace sluice::glm_dsa {
 // False if this is no config of the family or of a relative that it knows to refuse (by model_type).
 bool accepts(std::string_view model_type);
 Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+// See released_format in registry.h.
+FormatId released_format(const ReleasedForm& form, const TensorSpec& tensor);
 // See kept_matrices in registry.h: the router.
 inline constexpr std::string_view kKeptMatrices[] = {"mlp.gate.weight"};
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 
+#include "models/common/released_form.h"
 #include "models/model.h"
 
 namespace sluice::kimi_k3 {
@@ -11,6 +12,8 @@ namespace sluice::kimi_k3 {
 // Null if this is not a Kimi K3 config (by model_type).
 bool accepts(std::string_view model_type);
 Result<std::unique_ptr<ModelConfig>> open_config(std::string_view json, std::string_view where);
+// See released_format in registry.h.
+FormatId released_format(const ReleasedForm& form, const TensorSpec& tensor);
 // See kept_matrices in registry.h: the router, the short convolutions.
 inline constexpr std::string_view kKeptMatrices[] = {"block_sparse_moe.gate.weight", "_conv1d.weight"};
 
