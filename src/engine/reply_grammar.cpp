@@ -18,51 +18,37 @@ using Sequence = GrammarBuilder::Sequence;
 
 Sequence any_text(GrammarBuilder& builder) { return builder.repeat({builder.characters({}, true)}, 0, -1); }
 
-// The word of a value's type where a format writes types; of several types any but "string" will do.
-std::string written_type(const Json& parameters, const SchemaMember& member) {
-  if (member.is_string) return "string";
-  const Json schema = parameters.value("properties", Json::object()).value(member.name, Json::object());
-  const Json type = schema.is_object() ? schema.value("type", Json()) : Json();
-  if (type == "integer" || type == "number") return "number";
-  for (const char* name : {"boolean", "array", "null"})
-    if (type == name) return name;
-  return "object";
+// One call with arguments of one shape.
+Result<Sequence> shaped_call(const std::string& tool, const SchemaMembers& members, const ChatFormat& chat,
+                             const ChatOptions& options, GrammarBuilder& builder) {
+  std::vector<CallArgument> arguments;
+  for (const SchemaMember& member : members) arguments.push_back({member.name, member.type});
+  TRY_TAKE(const CallForm form, chat.call_form(options, tool, arguments));
+  Sequence call = builder.ids(form.begin);
+  for (std::size_t argument = 0; argument < members.size(); ++argument) {
+    const auto& [before, after] = form.arguments[argument];
+    const Sequence written = builder.ids(before) + Sequence{members[argument].value} + builder.ids(after);
+    call = call + (members[argument].required ? written : Sequence{builder.optional(written)});
+  }
+  return call + builder.ids(form.end) + Sequence{builder.any_id(form.ends)};
 }
 
-// A string's text as formats write it, without quotes and escapes: one of its values if the schema lists them.
-Symbol bare_string(const Json& parameters, const SchemaMember& member, GrammarBuilder& builder) {
-  const Json schema = parameters.value("properties", Json::object()).value(member.name, Json::object());
-  const Json values = schema.is_object() ? schema.value("enum", Json::array()) : Json::array();
-  std::vector<std::string> texts;
-  for (const Json& one : values)
-    if (one.is_string()) texts.push_back(one.get<std::string>());
-  return texts.empty() ? builder.choice({any_text(builder)}) : builder.one_of(std::move(texts));
-}
-
-Result<Sequence> one_call(const std::string& tool, const ChatFormat& chat, const ChatOptions& options,
-                          JsonRules& json) {
-  GrammarBuilder& builder = json.grammar();
+Result<> add_calls(const std::string& tool, const ChatFormat& chat, const ChatOptions& options, JsonRules& json,
+                   Symbol said) {
   const Json declared = Json::parse(tool, nullptr, false);
   const Json function = declared.is_object() ? declared.value("function", Json::object()) : Json::object();
   if (!function.is_object() || !function.value("name", Json()).is_string())
     return fail(ErrorKind::bad_input, "a tool has no name");
   const std::string name = function["name"].get<std::string>();
   const Json parameters = function.value("parameters", Json::object());
-  auto members = json_schema_members(parameters.dump(-1, ' ', false, Json::error_handler_t::replace), json);
-  if (!members)
-    return tl::unexpected<Error>(std::move(members.error()).within(fmt::format("the parameters of tool '{}'", name)));
-  std::vector<CallArgument> arguments;
-  for (const SchemaMember& member : *members) arguments.push_back({member.name, written_type(parameters, member)});
-  TRY_TAKE(const CallForm form, chat.call_form(options, name, arguments));
-  Sequence call = builder.ids(form.begin);
-  for (std::size_t argument = 0; argument < members->size(); ++argument) {
-    const SchemaMember& member = (*members)[argument];
-    const Symbol value = member.is_string ? bare_string(parameters, member, builder) : member.value;
-    const Sequence written =
-        builder.ids(form.arguments[argument].before) + Sequence{value} + builder.ids(form.arguments[argument].after);
-    call = call + (member.required ? written : Sequence{builder.optional(written)});
+  auto shapes = json_schema_shapes(parameters.dump(-1, ' ', false, Json::error_handler_t::replace), json);
+  if (!shapes)
+    return tl::unexpected<Error>(std::move(shapes.error()).within(fmt::format("the parameters of tool '{}'", name)));
+  for (const SchemaMembers& members : *shapes) {
+    TRY_TAKE(Sequence call, shaped_call(name, members, chat, options, json.grammar()));
+    json.grammar().add_alternative(said, std::move(call));
   }
-  return call + builder.ids(form.end) + Sequence{builder.any_id(form.ends)};
+  return {};
 }
 
 }  // namespace
@@ -89,10 +75,7 @@ Result<Grammar> reply_grammar(const ReplyRules& rules, const ChatFormat& chat, c
     TRY_TAKE(const Symbol answer, add_answer_form(rules.answer, builder));
     builder.add_alternative(said, builder.ids(reply.to_answer) + Sequence{answer, builder.any_id(reply.answer_ends)});
   }
-  for (const std::string& tool : rules.tools) {
-    TRY_TAKE(Sequence call, one_call(tool, chat, options, json));
-    builder.add_alternative(said, std::move(call));
-  }
+  for (const std::string& tool : rules.tools) TRY(add_calls(tool, chat, options, json, said));
   const Sequence reasoning = reply.thinks ? any_text(builder) : Sequence{};
   return builder.finish(builder.choice({reasoning + Sequence{said}}));
 }

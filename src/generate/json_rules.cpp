@@ -29,7 +29,6 @@ Symbol JsonRules::value() { return kept(value_, &JsonRules::make_value); }
 Symbol JsonRules::object() { return value(), *object_; }
 Symbol JsonRules::string() { return kept(string_, &JsonRules::make_string); }
 Symbol JsonRules::number() { return kept(number_, &JsonRules::make_number); }
-Symbol JsonRules::any_character() { return kept(character_, &JsonRules::make_any_character); }
 Symbol JsonRules::blank() { return kept(blank_, &JsonRules::make_blank); }
 Symbol JsonRules::after_colon() { return kept(after_colon_, &JsonRules::make_after_colon); }
 
@@ -50,7 +49,7 @@ Symbol JsonRules::make_value() {
 }
 
 Symbol JsonRules::make_string() {
-  return grammar_.choice({text("\"") + grammar_.repeat({any_character()}, 0, -1) + text("\"")});
+  return grammar_.choice({text("\"") + grammar_.repeat({characters_.any()}, 0, -1) + text("\"")});
 }
 
 Symbol JsonRules::make_number() {
@@ -63,23 +62,6 @@ Symbol JsonRules::make_number() {
   return grammar_.choice({Sequence{grammar_.optional(text("-"))} + whole + Sequence{fraction, exponent}});
 }
 
-Symbol JsonRules::make_any_character() {
-  const Symbol plain = grammar_.characters({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}}, true);
-  const Symbol hex = grammar_.characters({{'0', '9'}, {'a', 'f'}, {'A', 'F'}});
-  const Symbol no_d = grammar_.characters({{'0', '9'}, {'a', 'c'}, {'A', 'C'}, {'e', 'f'}, {'E', 'F'}});
-  const Symbol d = grammar_.characters({{'d', 'd'}, {'D', 'D'}});
-  const Symbol high = grammar_.characters({{'8', '9'}, {'a', 'b'}, {'A', 'B'}});
-  const Symbol low = grammar_.characters({{'c', 'f'}, {'C', 'F'}});
-  const Symbol short_escape = grammar_.characters(
-      {{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}});
-  const Symbol escape =
-      grammar_.choice({{short_escape},
-                       text("u") + Sequence{no_d, hex, hex, hex},
-                       text("u") + Sequence{d, digit('0', '7'), hex, hex},
-                       text("u") + Sequence{d, high, hex, hex} + text("\\u") + Sequence{d, low, hex, hex}});
-  return grammar_.choice({{plain}, text("\\") + Sequence{escape}});
-}
-
 Symbol JsonRules::make_blank() {
   return grammar_.choice({{},
                           text(" "),
@@ -88,33 +70,6 @@ Symbol JsonRules::make_blank() {
 }
 
 Symbol JsonRules::make_after_colon() { return grammar_.optional(text(" ")); }
-
-Symbol JsonRules::character(const GrammarBuilder::CharacterRanges& ranges, bool negated) {
-  const auto holds = [&](char32_t letter) {
-    return negated != std::ranges::any_of(
-                          ranges, [&](const auto& range) { return range.first <= letter && letter <= range.second; });
-  };
-  GrammarBuilder::CharacterRanges shut_out = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
-  GrammarBuilder::CharacterRanges plain;
-  if (negated) {
-    shut_out.insert(shut_out.end(), ranges.begin(), ranges.end());
-  } else {
-    for (const auto& [first, last] : ranges)  // without those that must be escaped
-      for (const auto& [from, to] : {std::pair<char32_t, char32_t>{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x10FFFF}})
-        if (std::max(first, from) <= std::min(last, to)) plain.emplace_back(std::max(first, from), std::min(last, to));
-  }
-  std::vector<Sequence> alternatives = {
-      {negated ? grammar_.characters(shut_out, true) : grammar_.characters(plain, false)}};
-  constexpr std::pair<char32_t, const char*> kShort[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'\b', "\\b"}, {'\f', "\\f"},
-                                                         {'\n', "\\n"}, {'\r', "\\r"},  {'\t', "\\t"}};
-  for (const auto& [letter, escape] : kShort)
-    if (holds(letter)) alternatives.push_back(text(escape));
-  for (char32_t letter = 0; letter < 0x20; ++letter)
-    if (holds(letter) &&
-        std::ranges::find(kShort, letter, &std::pair<char32_t, const char*>::first) == std::end(kShort))
-      alternatives.push_back(text(fmt::format("\\u{:04x}", static_cast<unsigned>(letter))));
-  return grammar_.choice(std::move(alternatives));
-}
 
 Symbol JsonRules::other_name(std::vector<std::string> names) {
   std::vector<std::u32string> letters;

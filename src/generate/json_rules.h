@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "generate/grammar.h"
+#include "generate/string_characters.h"
 
 namespace sluice {
 
@@ -18,17 +18,15 @@ class JsonRules {
   using Symbol = GrammarBuilder::Symbol;
   using Sequence = GrammarBuilder::Sequence;
 
-  explicit JsonRules(GrammarBuilder& builder) : grammar_(builder) {}
+  explicit JsonRules(GrammarBuilder& builder)
+      : grammar_(builder), characters_(builder, StringCharacters::Spelling::json) {}
 
   GrammarBuilder& grammar() { return grammar_; }
-  Symbol value();   // any
-  Symbol object();  // any
-  Symbol string();  // any, with its quotes
+  StringCharacters& characters() { return characters_; }  // between the quotes
+  Symbol value();                                         // any
+  Symbol object();                                        // any
+  Symbol string();                                        // any, with its quotes
   Symbol number();
-  // One character inside a string, escaped where it must be.
-  Symbol character(const GrammarBuilder::CharacterRanges& ranges, bool negated = false);
-  // Any character inside a string, also escaped where it need not be. Counts as one wherever length counts.
-  Symbol any_character();
   // A string that is none of `names`; without escapes.
   Symbol other_name(std::vector<std::string> names);
   // Both ends belong to it; requires least <= most, and both within +-kLargest.
@@ -51,7 +49,6 @@ class JsonRules {
   Symbol make_value();
   Symbol make_string();
   Symbol make_number();
-  Symbol make_any_character();
   Symbol make_blank();
   Symbol make_after_colon();
   Symbol digit(char first, char last);
@@ -63,7 +60,8 @@ class JsonRules {
   Symbol name_past(const std::vector<std::u32string>& names, std::size_t length);
 
   GrammarBuilder& grammar_;
-  std::optional<Symbol> value_, object_, array_, string_, number_, character_, blank_, after_colon_;
+  StringCharacters characters_;
+  std::optional<Symbol> value_, object_, array_, string_, number_, blank_, after_colon_;
 };
 
 }  // namespace sluice

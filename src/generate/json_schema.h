@@ -14,16 +14,18 @@ namespace sluice {
 // bad_input if the text is no JSON or no schema that can be held to; names the place ("#/properties/age/multipleOf").
 Result<GrammarBuilder::Symbol> json_schema(std::string_view schema, JsonRules& json);
 
-// The members of an object schema, for formats that write arguments one by one.
+// A member of an object, for formats that write arguments one by one.
 struct SchemaMember {
   std::string name;
+  std::string type;  // "string": always one, and `value` is its bare text; else "number", "boolean", "array", "object",
+                     // ...: `value` is JSON
   bool required = false;
-  bool is_string = false;          // and nothing else: formats write it without quotes
-  bool is_free_string = false;     // without any rule about its text
-  GrammarBuilder::Symbol value{};  // as JSON
+  GrammarBuilder::Symbol value{};
 };
-// bad_input as above, or if the schema is not one of an object.
-Result<std::vector<SchemaMember>> json_schema_members(std::string_view schema, JsonRules& json);
+using SchemaMembers = std::vector<SchemaMember>;
+// The members of an object schema: a list for each way to put one together (anyOf). bad_input as above, or if the
+// schema is not one of an object.
+Result<std::vector<SchemaMembers>> json_schema_shapes(std::string_view schema, JsonRules& json);
 
 // A whole grammar.
 Result<Grammar> json_schema_grammar(std::string_view schema);

@@ -254,17 +254,100 @@ TEST(JsonSchema, WhatCannotBeHeldToIsRefusedByItsPlace) {
   }
 }
 
-TEST(JsonSchema, MembersForFormatsThatWriteThemOneByOne) {
-  GrammarBuilder builder;
-  JsonRules json(builder);
-  const auto members = test::must(json_schema_members(
-      R"({"type":"object","properties":{"city":{"type":"string"},"days":{"$ref":"#/$defs/d"},"unit":{"enum":["C"],"type":"string"}},
-          "required":["city"],"$defs":{"d":{"type":"integer"}}})",
-      json));
-  ASSERT_EQ(members.size(), 3u);
-  EXPECT_TRUE(members[0].required && members[0].is_free_string);
-  EXPECT_FALSE(members[1].required || members[1].is_string);
-  EXPECT_TRUE(members[2].is_string && !members[2].is_free_string);
+// A member's rule alone: which texts it allows.
+class MemberTexts {
+ public:
+  explicit MemberTexts(const std::string& parameters) {
+    JsonRules json(builder_);
+    shapes = test::must(json_schema_shapes(parameters, json));
+  }
+  bool allows(const SchemaMember& member, const std::string& text) {
+    GrammarBuilder builder = builder_;
+    const GrammarBuilder::Symbol root = builder.choice({{member.value}});
+    GrammarMatcher matcher(std::make_shared<const Grammar>(test::must(builder.finish(root))));
+    State state = matcher.start();
+    for (const char byte : text) {
+      state = matcher.after_byte(state, static_cast<unsigned char>(byte));
+      if (state == GrammarMatcher::kNone) return false;
+    }
+    return matcher.complete(state);
+  }
+  std::vector<SchemaMembers> shapes;
+
+ private:
+  GrammarBuilder builder_;
+};
+
+// Strings are written bare: their rules hold for the text without quotes and escapes, however the schema says them.
+TEST(JsonSchema, BareStringsFollowTheirSchemas) {
+  struct Case {
+    const char *schema, *right, *wrong;
+  };
+  const Case cases[] = {
+      {R"({"type":"string"})", "any \"text\"\n\\ at all", nullptr},
+      {R"({"type":"string","maxLength":3})", "a\"\xc3\xa9", "abcd"},
+      {R"({"type":"string","minLength":2})", "\"\"", "a"},
+      {R"({"type":"string","pattern":"^[a-z\"]+$"})", "a\"b", "a1"},
+      {R"({"type":"string","pattern":"^a.c$"})", "a\\c", "a\\\\c"},
+      {R"({"type":"string","format":"date"})", "2026-11-30", "yesterday"},
+      {R"({"type":"string","enum":["a\"b","c"]})", "a\"b", "\"c\""},
+      {R"({"const":"x\ny"})", "x\ny", "x"},
+      {R"({"enum":["p","q"]})", "q", "r"},
+      {R"({"$ref":"#/$defs/short"})", "\"", "abc"},
+      {R"({"anyOf":[{"$ref":"#/$defs/short"},{"const":"longer"}]})", "longer", "long"},
+      {R"({"allOf":[{"$ref":"#/$defs/short"}]})", "ab", "abc"},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.schema);
+    MemberTexts texts(std::string(R"({"type":"object","properties":{"a":)") + one.schema +
+                      R"(},"$defs":{"short":{"type":"string","maxLength":2}}})");
+    const SchemaMember& member = texts.shapes.at(0).at(0);
+    EXPECT_EQ(member.type, "string");
+    EXPECT_TRUE(texts.allows(member, one.right));
+    if (one.wrong != nullptr) {
+      EXPECT_FALSE(texts.allows(member, one.wrong));
+    }
+  }
+}
+
+TEST(JsonSchema, OtherMembersAreJson) {
+  MemberTexts texts(
+      R"({"properties":{"days":{"$ref":"#/$defs/d"},"who":{"type":["string","null"]},"which":{"enum":["C",1]},"in":{"type":"string","nullable":true}},
+          "required":["days","more"],"$defs":{"d":{"type":"integer"}}})");
+  const SchemaMembers& members = texts.shapes.at(0);
+  ASSERT_EQ(members.size(), 5u);
+  EXPECT_TRUE(members[0].type == "number" && members[0].required && texts.allows(members[0], "12"));
+  for (const std::size_t other : {1u, 2u, 3u}) {
+    EXPECT_TRUE(members[other].type == "object" && !members[other].required);
+    EXPECT_TRUE(texts.allows(members[other], "\"C\"")) << members[other].name;
+    EXPECT_FALSE(texts.allows(members[other], "C")) << members[other].name;
+  }
+  EXPECT_TRUE(members[4].name == "more" && members[4].required);
+}
+
+TEST(JsonSchema, ShapesOfAnObject) {
+  MemberTexts either(
+      R"({"anyOf":[{"type":"object","properties":{"city":{"type":"string"},"id":{"type":"string"}},"required":["city"]},{"$ref":"#/$defs/by_id"}],
+          "$defs":{"by_id":{"properties":{"id":{"type":"integer"}},"required":["id"]}}})");
+  ASSERT_EQ(either.shapes.size(), 2u);
+  EXPECT_EQ(either.shapes[0].at(0).type, "string");
+  EXPECT_EQ(either.shapes[0].at(1).type, "object") << "elsewhere it is a number: a reader must be told that it is not";
+  EXPECT_TRUE(either.allows(either.shapes[0].at(1), "\"7\""));
+  EXPECT_EQ(either.shapes[1].at(0).type, "number");
+  MemberTexts both(
+      R"({"allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"boolean"}}}]})");
+  ASSERT_EQ(both.shapes.size(), 1u);
+  ASSERT_EQ(both.shapes[0].size(), 2u);
+  EXPECT_TRUE(both.shapes[0][0].required && !both.shapes[0][1].required);
+  for (const auto& [schema, complaint] :
+       {std::pair(R"({"type":"string"})", "#/type"), std::pair(R"({"not":{}})", "#/not"), std::pair("[]", "#"),
+        std::pair(R"({"anyOf":[{"type":"array"}]})", "#/anyOf/0/type"), std::pair(R"({"$ref":"#"})", "too deep")}) {
+    GrammarBuilder builder;
+    JsonRules json(builder);
+    const auto shapes = json_schema_shapes(schema, json);
+    ASSERT_FALSE(shapes) << schema;
+    EXPECT_NE(shapes.error().what.find(complaint), std::string::npos) << shapes.error().what;
+  }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <map>
+#include <string>
 
 #include "text/utf8.h"
 
@@ -36,7 +38,7 @@ Ranges others(const Ranges& ranges) {
 
 class PatternReader {
  public:
-  PatternReader(std::string_view pattern, JsonRules& json) : pattern_(pattern), json_(json) {}
+  PatternReader(std::string_view pattern, StringCharacters& characters) : pattern_(pattern), characters_(characters) {}
 
   Result<Symbol> whole() {
     std::vector<Sequence> alternatives;
@@ -44,13 +46,13 @@ class PatternReader {
       const bool from_start = take('^');
       anchored_end_ = false;
       TRY_TAKE(Sequence sequence, concatenation(0));
-      const Sequence anything = json_.grammar().repeat({json_.any_character()}, 0, -1);
+      const Sequence anything = characters_.grammar().repeat({characters_.any()}, 0, -1);
       if (!from_start) sequence.insert(sequence.begin(), anything.begin(), anything.end());
       if (!anchored_end_) sequence.insert(sequence.end(), anything.begin(), anything.end());
       alternatives.push_back(std::move(sequence));
     } while (take('|'));
     if (at_ < pattern_.size()) return unknown("an unmatched )");
-    return json_.grammar().choice(std::move(alternatives));
+    return characters_.grammar().choice(std::move(alternatives));
   }
 
  private:
@@ -73,7 +75,7 @@ class PatternReader {
       TRY_TAKE(Sequence sequence, concatenation(depth));
       alternatives.push_back(std::move(sequence));
     } while (take('|'));
-    return json_.grammar().choice(std::move(alternatives));
+    return characters_.grammar().choice(std::move(alternatives));
   }
 
   Result<Sequence> concatenation(int depth) {
@@ -104,7 +106,7 @@ class PatternReader {
     }
     if (peek() == '?' || peek() == '+' || peek() == '*' || peek() == '{')
       return unknown("a quantifier of a quantifier");
-    return json_.grammar().repeat({atom}, least, most);
+    return characters_.grammar().repeat({atom}, least, most);
   }
 
   Result<> counts(int& least, int& most) {
@@ -136,12 +138,12 @@ class PatternReader {
       return group;
     }
     if (take('[')) return one_class();
-    if (take('.')) return json_.character(kLineEnds, true);
+    if (take('.')) return characters_.of(kLineEnds, true);
     const char letter = peek();
     if (letter == '*' || letter == '+' || letter == '?' || letter == '{') return unknown("a quantifier of nothing");
     if (letter == '^' || letter == '$') return unknown("an anchor in the middle");
     TRY_TAKE(const Ranges ranges, one_character(false));
-    return json_.character(ranges);
+    return characters_.of(ranges);
   }
 
   Result<Symbol> one_class() {
@@ -162,7 +164,7 @@ class PatternReader {
       all.emplace_back(first[0].first, last[0].first);
     }
     if (!take(']')) return unknown("a [ without its ]");
-    return json_.character(all, negated);
+    return characters_.of(all, negated);
   }
 
   // A literal character or an escape.
@@ -228,15 +230,37 @@ class PatternReader {
   }
 
   std::string_view pattern_;
-  JsonRules& json_;
+  StringCharacters& characters_;
   std::size_t at_ = 0;
   bool anchored_end_ = false;
 };
 
+// A part of each that nobody disputes.
+const std::map<std::string, const char*, std::less<>> kFormats = {
+    {"date",
+     "^[1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2["
+     "0-8]))$"},
+    {"time", "^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"},
+    {"date-time",
+     "^[1-9][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2["
+     "0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"},
+    {"uuid", "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$"},
+    {"ipv4", "^((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])\\.){3}(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])$"},
+    {"email",
+     "^[A-Za-z0-9_-]{1,32}(\\.[A-Za-z0-9_-]{1,16}){0,3}@([a-z0-9]{1,24}(-[a-z0-9]{1,16}){0,2}\\.){1,3}[a-z]{2,12}$"},
+    {"hostname", "^([a-z0-9]{1,24}(-[a-z0-9]{1,16}){0,2}\\.){0,4}[a-z]{2,12}$"},
+};
+
 }  // namespace
 
-Result<GrammarBuilder::Symbol> string_pattern(std::string_view pattern, JsonRules& json) {
-  return PatternReader(pattern, json).whole();
+Result<GrammarBuilder::Symbol> string_pattern(std::string_view pattern, StringCharacters& characters) {
+  return PatternReader(pattern, characters).whole();
+}
+
+std::optional<std::string_view> pattern_of_format(std::string_view format) {
+  const auto known = kFormats.find(format);
+  if (known == kFormats.end()) return std::nullopt;
+  return known->second;
 }
 
 }  // namespace sluice

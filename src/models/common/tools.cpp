@@ -1,8 +1,9 @@
 // See tools.h.
 #include "models/common/tools.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "text/schema_strings.h"
 
 namespace sluice {
 
@@ -13,14 +14,6 @@ Result<std::vector<JsonMember>> python_members(std::string_view json, std::strin
   auto members = json_members(restyled);
   if (!members) return fail(ErrorKind::bad_input, std::string(what) + " is no JSON object");
   return std::move(*members);
-}
-
-bool says_string(const nlohmann::json& schema) {
-  const auto type = schema.find("type");
-  if (type == schema.end()) return false;
-  if (type->is_array())
-    return !type->empty() && std::ranges::all_of(*type, [](const auto& one) { return one == "string"; });
-  return *type == "string";
 }
 
 }  // namespace
@@ -46,18 +39,16 @@ Result<std::vector<JsonMember>> argument_members(const ToolCall& call) {
 
 StringArguments::StringArguments(std::span<const std::string> tools) {
   for (const std::string& tool : tools) {
-    const nlohmann::json parsed = nlohmann::json::parse(tool, nullptr, false);
+    const nlohmann::ordered_json parsed = nlohmann::ordered_json::parse(tool, nullptr, false);
     if (!parsed.is_object()) continue;
     const auto inner = parsed.find("function");
-    const nlohmann::json& function = inner != parsed.end() ? *inner : parsed;
-    const nlohmann::json name = function.is_object() ? function.value("name", nlohmann::json()) : nlohmann::json();
+    const nlohmann::ordered_json& function = inner != parsed.end() ? *inner : parsed;
+    const nlohmann::ordered_json name =
+        function.is_object() ? function.value("name", nlohmann::ordered_json()) : nlohmann::ordered_json();
     if (!name.is_string()) continue;
-    const nlohmann::json parameters = function.value("parameters", nlohmann::json::object());
+    const nlohmann::ordered_json parameters = function.value("parameters", nlohmann::ordered_json::object());
     if (!parameters.is_object()) continue;
-    const nlohmann::json properties = parameters.value("properties", nlohmann::json::object());
-    if (!properties.is_object()) continue;
-    for (const auto& [key, schema] : properties.items())
-      if (schema.is_object() && says_string(schema)) of_tool_[name.get<std::string>()].insert(key);
+    of_tool_[name.get<std::string>()] = string_members(parameters);
   }
 }
 
