@@ -3,7 +3,8 @@
 
 #include <memory>
 
-#include "serve/openai_chat.h"
+#include "serve/chat_ask.h"
+#include "serve/reply_writer.h"
 
 namespace sluice::serve {
 

@@ -38,12 +38,12 @@ class MessagesWriter final : public ReplyWriter {
   std::string piece(std::size_t, Piece piece) override {
     std::string stream;
     for (const ReplyEvent& event : piece.events) stream += take(event);
-    return stream_ ? stream : std::string();
+    return stream;
   }
 
   std::string choice_end(std::size_t, const ChoiceEnd& end) override {
     end_ = end;
-    return stream_ ? close_block() : std::string();
+    return close_block();
   }
 
   std::string stream_begin() override {
@@ -76,7 +76,9 @@ class MessagesWriter final : public ReplyWriter {
   }
 
  private:
-  static std::string event(const char* type, Json fields) {
+  // Nothing where the answer is told whole.
+  std::string event(const char* type, Json fields) const {
+    if (!stream_) return {};
     Json all = {{"type", type}};
     all.update(fields);
     return fmt::format("event: {}\n{}", type, sse_data(dump(all)));

@@ -2,34 +2,13 @@
 //
 // A user's message may hold results of tools and text; here they become messages of their own, results first, as the
 // conversation of a chat format wants them.
-#include <fmt/format.h>
-
 #include <climits>
 
 #include "serve/anthropic.h"
-#include "text/json_text.h"
 
 namespace sluice::serve {
 
 namespace {
-
-// A string, or a list of blocks that say text; others are media.
-std::vector<ContentPart> read_text(const Body& body, const char* name) {
-  const Json* const content = body.find(name);
-  if (content == nullptr) return {};
-  if (content->is_string()) return {{.text = content->get<std::string>()}};
-  std::vector<ContentPart> parts;
-  const Json* const list = body.list(name);
-  for (std::size_t index = 0; list != nullptr && index < list->size(); ++index) {
-    const Body block = body.element(name, *list, index);
-    const std::string type = block.text("type");
-    if (type == "text")
-      parts.push_back({.text = block.text("text")});
-    else
-      parts.push_back({.kind = ContentPart::Kind::media, .text = type});
-  }
-  return parts;
-}
 
 void read_assistant_block(const Body& block, const std::string& type, Message& message) {
   if (type == "text") {
@@ -67,7 +46,7 @@ void read_message(const Body& body, std::vector<Message>& messages) {
       read_assistant_block(block, type, message);
     } else if (type == "tool_result") {
       messages.push_back(
-          {.role = Role::tool, .content = read_text(block, "content"), .tool_call_id = block.text("tool_use_id")});
+          {.role = Role::tool, .content = read_parts(block, "content"), .tool_call_id = block.text("tool_use_id")});
     } else if (type == "text") {
       message.content.push_back({.text = block.text("text")});
     } else {
@@ -78,28 +57,7 @@ void read_message(const Body& body, std::vector<Message>& messages) {
     messages.push_back(std::move(message));
 }
 
-// As the chat formats know tools: {"type": "function", "function": {name, description, parameters}}.
-std::vector<std::string> read_tools(const Body& body, std::string_view raw) {
-  std::vector<std::string> tools;
-  const Json* const list = body.list("tools");
-  if (list == nullptr) return tools;
-  const std::vector<std::string> spelled = raw_elements(raw_member(raw, "tools"));
-  for (std::size_t index = 0; index < list->size(); ++index) {
-    const Body tool = body.element("tools", *list, index);
-    if (tool.text_or("type", "custom") != "custom")
-      tool.wrong("type", "must be custom: tools of a server are not supported");
-    const std::string name = tool.text("name"), description = tool.text_or("description", {});
-    tool.object("input_schema");
-    if (body.fault() || index >= spelled.size()) return {};
-    const std::string schema = raw_member(spelled[index], "input_schema");
-    tools.push_back(fmt::format(R"({{"type":"function","function":{{"name":{}{}{}}}}})", json_string(name),
-                                description.empty() ? "" : ",\"description\":" + json_string(description),
-                                schema.empty() ? "" : ",\"parameters\":" + schema));
-  }
-  return tools;
-}
-
-void read_tool_choice(const Body& body, ChatAsk& ask) {
+void read_choice(const Body& body, ChatAsk& ask) {
   if (!body.has("tool_choice")) return;
   const Body choice = body.object("tool_choice");
   const std::string type = choice.text("type");
@@ -108,8 +66,7 @@ void read_tool_choice(const Body& body, ChatAsk& ask) {
   } else if (type == "none") {
     ask.options.tool_choice = ToolChoice::none;
   } else if (type == "tool") {
-    ask.options.tool_choice = ToolChoice::required;
-    ask.named_tool = choice.text("name");
+    name_tool(choice, ask);
     ask.named_field = "tool_choice.name";
   } else if (type != "auto") {
     choice.wrong("type", "must be auto, any, tool or none");
@@ -126,15 +83,15 @@ ApiResult<ChatAsk> read_messages(std::string_view raw, const ChatOptions& defaul
   ChatAsk ask;
   ask.options = defaults;
   body.text_or("model", {});
-  if (std::vector<ContentPart> system = read_text(body, "system"); !system.empty())
+  if (std::vector<ContentPart> system = read_parts(body, "system"); !system.empty())
     ask.conversation.messages.push_back({.role = Role::system, .content = std::move(system)});
   const Json* const messages = body.list("messages");
   if (messages == nullptr || messages->empty())
     body.wrong("messages", messages == nullptr ? "is missing" : "must not be empty");
   for (std::size_t index = 0; messages != nullptr && index < messages->size(); ++index)
     read_message(body.element("messages", *messages, index), ask.conversation.messages);
-  ask.conversation.tools = read_tools(body, raw);
-  read_tool_choice(body, ask);
+  ask.conversation.tools = read_tools(body, raw, "custom", "input_schema");
+  read_choice(body, ask);
 
   GenerationAsk& generation = ask.generation;
   generation.sampling = sampling;

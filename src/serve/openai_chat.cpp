@@ -11,27 +11,6 @@ namespace sluice::serve {
 
 namespace {
 
-void read_tool_choice(const Body& body, ChatAsk& ask) {
-  const Json* const choice = body.find("tool_choice");
-  if (choice == nullptr) return;
-  if (choice->is_object()) {
-    const Body named = body.object("tool_choice");
-    if (named.text("type") != "function") named.wrong("type", "must be function");
-    const Body function = named.object("function");
-    ask.options.tool_choice = ToolChoice::required;
-    ask.named_tool = function.text("name");
-    ask.named_field = "tool_choice.function.name";
-    return;
-  }
-  const std::string word = choice->is_string() ? choice->get<std::string>() : std::string();
-  if (word == "none")
-    ask.options.tool_choice = ToolChoice::none;
-  else if (word == "required")
-    ask.options.tool_choice = ToolChoice::required;
-  else if (word != "auto")
-    body.wrong("tool_choice", "must be auto, none, required or a function by its name");
-}
-
 void read_thinking(const Body& body, ChatOptions& options) {
   if (body.has("reasoning_effort")) {
     const std::string effort = body.text("reasoning_effort");
@@ -66,7 +45,7 @@ ApiResult<ChatAsk> read_chat(std::string_view raw, const ChatOptions& defaults, 
   else if (body.integer_or("top_logprobs", 0, 0, kMostTopLogprobs) > 0)
     body.wrong("top_logprobs", "needs logprobs to be true");
   ask.options = defaults;
-  read_tool_choice(body, ask);
+  read_tool_choice(body, true, ask);
   ask.options.response_format = read_form(body, raw, ask.generation);
   read_thinking(body, ask.options);
   if (const auto& fault = body.fault()) return tl::unexpected<ApiError>(*fault);

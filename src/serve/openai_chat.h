@@ -4,19 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "serve/generation_ask.h"
+#include "serve/chat_ask.h"
 #include "serve/reply_writer.h"
-#include "text/messages.h"
 
 namespace sluice::serve {
-
-struct ChatAsk {
-  GenerationAsk generation;
-  Conversation conversation;
-  ChatOptions options;
-  std::string named_tool = {};              // the one that must be called; empty: any
-  const char* named_field = "tool_choice";  // that named it
-};
 
 ApiResult<ChatAsk> read_chat(std::string_view raw, const ChatOptions& defaults, const SamplingParams& sampling);
 

@@ -3,32 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "serve/chat_ask.h"
+
 namespace sluice::serve {
 
 namespace {
-
-// A string, or a list of parts. Media is passed on as such: whether the model can take it is its format's business.
-std::vector<ContentPart> read_content(const Body& message) {
-  const Json* const content = message.find("content");
-  if (content == nullptr) return {};
-  if (content->is_string()) return {{.text = content->get<std::string>()}};
-  std::vector<ContentPart> parts;
-  if (!content->is_array()) {
-    message.wrong("content", "must be a string or a list of parts");
-    return parts;
-  }
-  for (std::size_t index = 0; index < content->size(); ++index) {
-    const Body part = message.element("content", *content, index);
-    const std::string type = part.text("type");
-    if (type == "text" || type == "input_text" || type == "output_text")
-      parts.push_back({.text = part.text("text")});
-    else if (type == "refusal")
-      parts.push_back({.text = part.text("refusal")});
-    else
-      parts.push_back({.kind = ContentPart::Kind::media, .text = type});
-  }
-  return parts;
-}
 
 std::vector<ToolCall> read_calls(const Body& message) {
   std::vector<ToolCall> calls;
@@ -59,7 +38,7 @@ Message read_message(const Body& body) {
   else
     body.wrong("role", fmt::format("is wrong: {}; {}", role.error().what, role.error().hint));
   message.name = body.text_or("name", {});
-  message.content = read_content(body);
+  message.content = read_parts(body, "content");
   for (const char* name : {"reasoning", "reasoning_content"})
     message.reasoning = body.text_or(name, std::move(message.reasoning));
   message.calls = read_calls(body);

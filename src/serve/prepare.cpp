@@ -59,12 +59,12 @@ tl::unexpected<ApiError> no_chat_format() {
 
 ApiResult<HeldTo> held_to(const ServedModel& model, Result<Grammar> grammar, const char* field) {
   if (!grammar) return tl::unexpected<ApiError>(to_api_error(grammar.error(), field));
-  return HeldTo{std::make_shared<const Grammar>(std::move(*grammar)), model.order};
+  return HeldTo{std::make_shared<const Grammar>(std::move(*grammar)), std::shared_future(model.order).get()};
 }
 
 bool declares(const std::string& tool, const std::string& name) {
-  const std::string function = raw_member(tool, "function");
-  return raw_member(function, "name") == dump(name);
+  const std::string literal = raw_member(raw_member(tool, "function"), "name");
+  return Json::parse(literal, nullptr, false) == name;
 }
 
 // What the reply of a chat must look like, by its answer's form and its tools.

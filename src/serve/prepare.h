@@ -2,6 +2,7 @@
 // engine, so that it can run beside it; the endpoints that generate differ here and in their writers only.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,11 +19,12 @@ struct ServedModel {
   std::string name;
   const ModelConfig* config = nullptr;
   const Tokenizer* tokenizer = nullptr;
-  const ChatFormat* chat = nullptr;                        // null: the model has none
-  int context = 0;                                         // tokens of prompt and answer together
-  SamplingParams sampling;                                 // what is meant where a caller says nothing
-  std::shared_ptr<const VocabularyOrder> order = nullptr;  // for answers that are held to a form
-  std::int64_t created = 0;                                // Unix seconds
+  const ChatFormat* chat = nullptr;  // null: the model has none
+  int context = 0;                   // tokens of prompt and answer together
+  SamplingParams sampling;           // what is meant where a caller says nothing
+  // For answers that are held to a form; made when the first one asks.
+  std::shared_future<std::shared_ptr<const VocabularyOrder>> order = {};
+  std::int64_t created = 0;  // Unix seconds
 };
 
 // One answer of a request that may want several.
@@ -46,7 +48,6 @@ struct ReplyId {
 };
 ApiResult<Prepared> prepare_chat(const ServedModel& model, const std::string& body, const ReplyId& id);
 ApiResult<Prepared> prepare_completion(const ServedModel& model, const std::string& body, const ReplyId& id);
-
 ApiResult<Prepared> prepare_response(const ServedModel& model, const std::string& body, const ReplyId& id);
 ApiResult<Prepared> prepare_messages(const ServedModel& model, const std::string& body, const ReplyId& id);
 

@@ -15,12 +15,12 @@ class ResponseWriter final : public ReplyWriter {
   std::string piece(std::size_t, Piece piece) override {
     std::string stream;
     for (const ReplyEvent& event : piece.events) stream += take(event);
-    return stream_ ? stream : std::string();
+    return stream;
   }
   std::string choice_end(std::size_t, const ChoiceEnd& end) override {
     std::string stream = close_item(end.finish == Finish::length ? "incomplete" : "completed");
     finish_ = end.finish;
-    return stream_ ? stream : std::string();
+    return stream;
   }
   std::string stream_begin() override {
     const Json response = response_json("in_progress", nullptr);
@@ -40,8 +40,9 @@ class ResponseWriter final : public ReplyWriter {
  private:
   const char* status() const { return finish_ == Finish::length ? "incomplete" : "completed"; }
 
-  // Events are numbered in the order of the calls: one call a statement.
+  // Events are numbered in the order of the calls: one call a statement. Nothing where the answer is told whole.
   std::string event(const char* type, Json fields) {
+    if (!stream_) return {};
     Json all = {{"type", type}, {"sequence_number", events_++}};
     all.update(fields);
     return fmt::format("event: {}\n{}", type, sse_data(dump(all)));

@@ -1,34 +1,11 @@
 // Reading a request for a response. See responses.h.
-#include <fmt/format.h>
-
 #include <climits>
 
 #include "serve/responses.h"
-#include "text/json_text.h"
 
 namespace sluice::serve {
 
 namespace {
-
-std::vector<ContentPart> read_parts(const Body& item, const char* name) {
-  const Json* const content = item.find(name);
-  if (content == nullptr) return {};
-  if (content->is_string()) return {{.text = content->get<std::string>()}};
-  std::vector<ContentPart> parts;
-  const Json* const list = item.list(name);
-  for (std::size_t index = 0; list != nullptr && index < list->size(); ++index) {
-    const Body part = item.element(name, *list, index);
-    const std::string type = part.text("type");
-    if (type == "input_text" || type == "output_text" || type == "text" || type == "summary_text" ||
-        type == "reasoning_text")
-      parts.push_back({.text = part.text("text")});
-    else if (type == "refusal")
-      parts.push_back({.text = part.text("refusal")});
-    else
-      parts.push_back({.kind = ContentPart::Kind::media, .text = type});
-  }
-  return parts;
-}
 
 // Reasoning, text and calls of one turn are items of their own; in a conversation they are one message.
 class Turns {
@@ -92,37 +69,8 @@ Conversation read_conversation(const Body& body, std::string_view raw) {
     Turns turns(conversation.messages);
     for (std::size_t index = 0; index < items->size(); ++index) turns.read(body.element("input", *items, index));
   }
-  const Json* const tools = body.list("tools");
-  const std::vector<std::string> spelled =
-      tools == nullptr ? std::vector<std::string>{} : raw_elements(raw_member(raw, "tools"));
-  for (std::size_t index = 0; tools != nullptr && index < tools->size() && index < spelled.size(); ++index) {
-    const Body tool = body.element("tools", *tools, index);
-    if (tool.text("type") != "function") tool.wrong("type", "must be function: tools of a server are not supported");
-    const std::string name = tool.text("name"), description = tool.text_or("description", {});
-    const std::string schema = raw_member(spelled[index], "parameters");
-    conversation.tools.push_back(fmt::format(R"({{"type":"function","function":{{"name":{}{}{}}}}})", json_string(name),
-                                             description.empty() ? "" : ",\"description\":" + json_string(description),
-                                             schema.empty() || schema == "null" ? "" : ",\"parameters\":" + schema));
-  }
+  conversation.tools = read_tools(body, raw, "function", "parameters");
   return conversation;
-}
-
-void read_tool_choice(const Body& body, ChatAsk& ask) {
-  const Json* const choice = body.find("tool_choice");
-  if (choice == nullptr) return;
-  if (choice->is_object()) {
-    const Body named = body.object("tool_choice");
-    if (named.text("type") != "function") named.wrong("type", "must be function");
-    ask.options.tool_choice = ToolChoice::required;
-    ask.named_tool = named.text("name");
-    ask.named_field = "tool_choice.name";
-  } else if (*choice == "none") {
-    ask.options.tool_choice = ToolChoice::none;
-  } else if (*choice == "required") {
-    ask.options.tool_choice = ToolChoice::required;
-  } else if (*choice != "auto") {
-    body.wrong("tool_choice", "must be auto, none, required or a function by its name");
-  }
 }
 
 // text.format: what chat completions call response_format.
@@ -183,7 +131,7 @@ ApiResult<ResponseAsk> read_response(std::string_view raw, const ChatOptions& de
     ask.chat.generation.max_tokens = static_cast<int>(body.integer_or("max_output_tokens", 1, 1, INT_MAX));
   if (body.has("previous_response_id")) body.wrong("previous_response_id", "is not supported: nothing is stored");
   if (body.flag_or("background", false)) body.wrong("background", "is not supported");
-  read_tool_choice(body, ask.chat);
+  read_tool_choice(body, false, ask.chat);
   read_format(body, raw, ask.chat);
   if (const std::string effort = body.object("reasoning").text_or("effort", {}); effort == "none")
     ask.chat.options.thinking = false;

@@ -69,7 +69,9 @@ class TheServer final : public Server {
     model_.tokenizer = engine_.tokenizer();
     model_.chat = chat_.get();
     model_.context = engine_.options().context;
-    model_.order = order_of(*engine_.tokenizer(), engine_.config().vocab_size());
+    model_.order = std::async(std::launch::deferred, [this] {
+                     return order_of(*engine_.tokenizer(), engine_.config().vocab_size());
+                   }).share();
     model_.created = unix_seconds();
     TRY_TAKE(http_, HttpServer::listen(options_.host, options_.port, limits_for(model_.context)));
     options_.access.loopback = http_->loopback();
