@@ -70,16 +70,12 @@ Result<std::vector<int>> HeadDrafter::draft(int most, const Choose& choose) {
   return drafts;
 }
 
-void HeadDrafter::rollback(int length) {
-  if (length <= state_->length()) {
-    state_->rollback(length);
-    next_.clear();
-    hidden_.clear();
-    return;
-  }
-  const auto kept = static_cast<std::size_t>(length - state_->length());
-  next_.resize(kept);
-  hidden_.resize(kept * static_cast<std::size_t>(engine_.hidden_width()));
+bool HeadDrafter::rollback(int length) {
+  if (length > this->length()) return false;
+  const int kept = std::max(length - state_->length(), 0);
+  next_.resize(static_cast<std::size_t>(kept));
+  hidden_.resize(static_cast<std::size_t>(kept) * static_cast<std::size_t>(engine_.hidden_width()));
+  return length >= state_->length() || state_->rollback(length) == length;
 }
 
 std::unique_ptr<HeadDrafter> HeadDrafter::fork() const {

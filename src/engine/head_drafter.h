@@ -30,8 +30,9 @@ class HeadDrafter {
   using Choose = std::function<int(std::span<const float> logits, int place)>;
   Result<std::vector<int>> draft(int most, const Choose& choose);
 
-  // Forgets positions from `length` on. Requires: length <= length().
-  void rollback(int length);
+  // Forgets positions from `length` on. False if it does not know as many, or cannot go back to just there: then it is
+  // of no more use to its sequence.
+  [[nodiscard]] bool rollback(int length);
   std::unique_ptr<HeadDrafter> fork() const;
   // The head's own history, after which nothing is collected: what was is given to the head first.
   Result<SequenceState*> settled();

@@ -40,7 +40,7 @@ KeptSequence KeptSequences::take(std::span<const int> prompt, std::uint64_t in_u
     kept_.erase(best);
   }
   taken.state->rollback(usable);
-  if (taken.head != nullptr) taken.head->rollback(usable);
+  if (taken.head != nullptr && !taken.head->rollback(usable)) taken.head = nullptr;
   taken.tokens.resize(static_cast<std::size_t>(usable));
   return taken;
 }

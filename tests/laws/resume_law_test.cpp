@@ -69,6 +69,35 @@ TEST_P(Resumption, AnEditedLastMessageUsesWhatStands) {
   EXPECT_GE(again->generation.cached, first.size());
 }
 
+// A head that cannot go back as far as the model's state is left behind; one that stays stands where the state stands.
+TEST_P(Resumption, AHeadThatCannotGoBackIsLeftBehind) {
+  const std::unique_ptr<Engine> engine = open(1, Speculate::automatic, kSpare);
+  if (engine->model().draft_head() == nullptr) GTEST_SKIP() << "no head drafts";
+  HeadDrafter head(*engine);
+  const int rows = 40;
+  const std::vector<int> next(rows, 5);
+  for (int first = 0; first < rows; first += 8)
+    ASSERT_TRUE(head.follow(engine->hidden().slice(0, 8), std::span(next).first(8)));
+  ASSERT_EQ(head.length(), rows);
+  EXPECT_FALSE(head.rollback(rows + 1));
+  EXPECT_EQ(head.length(), rows);
+  EXPECT_TRUE(head.rollback(rows - 1));
+  EXPECT_EQ(head.length(), rows - 1);
+  ASSERT_TRUE(head.settled());
+  const bool goes_back = head.fork()->rollback(1);
+  EXPECT_EQ(goes_back, head.bytes() > 0 && (*head.settled())->reachable(1) == 1);
+
+  // The prompt's end is marked in the model's state, so the state goes back to it; the head has no marks.
+  std::vector<int> text(30);
+  for (std::size_t token = 0; token < text.size(); ++token) text[token] = static_cast<int>(10 + token);
+  const std::vector<int> reply = run_alone(*engine, turn(text, 60))->answer.ids;
+  const KeptSequence taken = engine->kept().take(joined(text, {reply[0], 7, 7, 7}), 0);
+  ASSERT_NE(taken.state, nullptr);
+  if (taken.head != nullptr) {
+    EXPECT_EQ(taken.head->length(), taken.state->length());
+  }
+}
+
 // Prompts made of pieces of earlier ones, in company, by engines with room and without.
 TEST_P(Resumption, NoHistoryChangesAnAnswer) {
   for (const auto& [slots, how, spare] : {std::tuple{1, Speculate::off, std::uint64_t{0}},
