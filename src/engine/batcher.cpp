@@ -93,8 +93,16 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
     parts.push_back(sequence.next_part(rows));
   }
   ++steps_;
-  if (const Result<> outcome = engine_.step(parts); !outcome) {
-    for (const Member& member : members) member.sequence->fail_with(outcome.error());
+  // A pass that only decodes takes as long as a token; one that computes prompts is not ended for nobody.
+  const auto left_alone = [&] {
+    return std::ranges::all_of(members, [](const Member& one) { return one.sequence->listener().cancelled(); });
+  };
+  if (const Result<> outcome = engine_.step(parts, all_decode ? std::function<bool()>() : left_alone); !outcome) {
+    for (const Member& member : members)
+      if (outcome.error().kind == ErrorKind::cancelled)
+        member.sequence->cancel();
+      else
+        member.sequence->fail_with(outcome.error());
     return;
   }
   int first_logits = 0, first_row = 0, tokens = 0;

@@ -19,7 +19,7 @@ std::unique_ptr<SequenceState> Engine::new_state() const {
   return std::make_unique<SequenceState>(config().state_shape(survey_.scope()));
 }
 
-Result<> Engine::step(std::span<const BatchPart> parts) {
+Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> given_up) {
   std::vector<int> tokens, logit_rows;
   std::vector<Segment> segments;
   for (const BatchPart& part : parts) {
@@ -33,13 +33,20 @@ Result<> Engine::step(std::span<const BatchPart> parts) {
   SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
   SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().logit_rows());
   const Profile::Clock::time_point begin = Profile::Clock::now();
-  TRY(model_->forward({.tokens = tokens,
+  const Result<> outcome =
+      model_->forward({.tokens = tokens,
                        .segments = segments,
                        .logit_rows = logit_rows,
                        .logits = {logits_.data(), static_cast<int>(logit_rows.size()), vocab, vocab},
                        .hidden = options().draft_head ? hidden().slice(0, static_cast<int>(tokens.size())) : Rows{},
                        .after_layer = after_layer_,
-                       .routed = routed_}));
+                       .routed = routed_,
+                       .given_up = std::move(given_up)});
+  if (!outcome) {
+    if (outcome.error().kind == ErrorKind::cancelled)
+      for (const BatchPart& part : parts) part.state->give_up();
+    return outcome;
+  }
   if (options().profile != nullptr)
     options().profile->add("pass", fmt::format("pass of {} tokens", tokens.size()), begin);
   for (std::size_t part = 0; part < parts.size(); ++part)

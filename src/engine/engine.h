@@ -3,6 +3,7 @@
 // The one place where the house is put together is Engine::open (assemble.cpp). Used from one thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -41,8 +42,10 @@ class Engine {
   std::unique_ptr<SequenceState> new_state() const;
   // One forward pass over rows of several sequences; commits those that are certain. A sequence's logits do not depend
   // on who else is in the step. If it fails, every state of the step is broken.
+  // `given_up`, asked before each layer, may say that nobody waits for it any more: then it fails as cancelled, and the
+  // states have gone back to where they can.
   // Requires: at least one row, at most plan().prefill_chunk rows and options().logit_rows() rows of logits in all.
-  Result<> step(std::span<const BatchPart> parts);
+  Result<> step(std::span<const BatchPart> parts, std::function<bool()> given_up = {});
   // [vocab], of the last step: counted over all its parts. check_logits says whether they are numbers.
   std::span<const float> logits(int row) const;
   Result<> check_logits(int row, const SequenceState& state) const;

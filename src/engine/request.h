@@ -56,7 +56,8 @@ struct TokenEvent {
 class RequestListener {
  public:
   virtual ~RequestListener() = default;
-  // Asked between steps, whether the request waits, prefills or decodes.
+  // Asked between steps, whether the request waits, prefills or decodes, and between the layers of a pass that computes
+  // its prompt.
   virtual bool cancelled() const = 0;
   // Prompt tokens done so far; told first when the request gets its slot, with those known from earlier requests.
   virtual void prefilled(std::size_t /*done*/, std::size_t /*of*/) {}

@@ -52,6 +52,12 @@ struct ForwardBatch {
   // Called by layers that choose the keys that attention may see, if anything had to be left out; may be empty. For
   // goldens. `scores` are those of all positions up to the row's own.
   KeysChosen keys_chosen = {};
+  // Asked before each layer; may be empty. True: nobody waits for this pass any more, and it ends as cancelled.
+  std::function<bool()> given_up = {};
+  Result<> still_wanted() const {
+    if (given_up && given_up()) return fail(ErrorKind::cancelled, "nobody waits for this pass any more");
+    return {};
+  }
 };
 
 class Model {

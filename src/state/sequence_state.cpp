@@ -111,18 +111,42 @@ int SequenceState::rollback(int length) {
   SLUICE_CHECK(!broken_ && pending_ == 0 && length >= 0 && length <= length_);
   const int reached = reachable(length);
   if (reached == length_) return reached;
-  std::erase_if(marks_, [&](const Mark& mark) { return mark.length > reached; });
-  if (reached == 0) {
-    *this = SequenceState(shape_);
-  } else if (!reaches(reached)) {
-    const Mark& mark = marks_.back();
-    if (has_recurrent()) copy(*mark.recurrent, recurrent_);
-    auto forgotten = mark.forgetting.begin();
-    for (RowLog& log : logs_)
-      if (log.shape().kept > 0) log = *forgotten++;
+  if (reached > 0 && reaches(reached)) {
+    std::erase_if(marks_, [&](const Mark& mark) { return mark.length > reached; });
+    for (RowLog& log : logs_) log.shrink(reached);
+    length_ = reached;
+  } else {
+    go_to(reached);
   }
-  for (RowLog& log : logs_) log.shrink(reached);
-  return length_ = reached;
+  return reached;
+}
+
+// Back to a mark, or to the beginning.
+void SequenceState::go_to(int length) {
+  std::erase_if(marks_, [&](const Mark& mark) { return mark.length > length; });
+  if (length == 0) {
+    *this = SequenceState(shape_);
+    return;
+  }
+  const Mark& mark = marks_.back();
+  if (has_recurrent()) copy(*mark.recurrent, recurrent_);
+  auto forgotten = mark.forgetting.begin();
+  for (RowLog& log : logs_)
+    if (log.shape().kept > 0) log = *forgotten++;
+  for (RowLog& log : logs_) log.shrink(length);
+  length_ = length;
+}
+
+int SequenceState::give_up() {
+  broken_ = false;
+  pending_ = 0;
+  for (RowLog& log : logs_) log.settle(length_);
+  if (!has_recurrent()) return length_;
+  if (certain_)
+    go_to(marks_.empty() ? 0 : marks_.back().length);
+  else
+    std::swap(recurrent_, before_);
+  return length_;
 }
 
 std::unique_ptr<SequenceState> SequenceState::fork() const {

@@ -49,6 +49,9 @@ class SequenceState {
   // The forward pass failed after it had begun: recurrent parts hold half a step.
   void mark_broken() { broken_ = true; }
   bool broken() const { return broken_; }
+  // The forward pass ended before its time: whole again, at the length where it began or, where recurrent parts were
+  // advanced and nobody copied them, at that of the last mark, or at 0. Returns the length.
+  int give_up();
 
   // Remembers what length alone cannot bring back, and of earlier marks the latest, `kept` in all. Costs nothing where
   // it can bring back everything.
@@ -79,6 +82,7 @@ class SequenceState {
     std::vector<RowLog> forgetting;  // logs that keep only their last rows, in order
   };
   bool reaches(int length) const;
+  void go_to(int length);
   bool has_recurrent() const { return recurrent_.size() > 0; }
 
   StateShape shape_;

@@ -62,6 +62,7 @@ Result<> DeepseekV4::run_layers(const ForwardBatch& batch) {
   TRY(parts_.embedding->read(batch.tokens, pass.x));
   spread(config_, pass);
   for (std::size_t layer = 0; layer < steps_.layers.size(); ++layer) {
+    TRY(batch.still_wanted());
     TRY(layers_.run(pass, static_cast<int>(layer), logs_[layer], steps_.layers[layer]));
     if (batch.after_layer) batch.after_layer(static_cast<int>(layer), pass.streams);
   }

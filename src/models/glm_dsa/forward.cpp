@@ -64,6 +64,7 @@ Result<> Glm::run_layers(const ForwardBatch& batch) {
   Pass pass = layers_.begin(batch.segments, rows, {batch.routed, batch.keys_chosen});
   TRY(parts_.embedding->read(batch.tokens, pass.residual));
   for (std::size_t layer = 0; layer < steps_.layers.size(); ++layer) {
+    TRY(batch.still_wanted());
     TRY(layers_.run(pass, static_cast<int>(layer), logs_[layer], steps_.layers[layer]));
     if (batch.after_layer) batch.after_layer(static_cast<int>(layer), pass.residual);
   }

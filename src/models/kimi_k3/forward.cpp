@@ -59,6 +59,7 @@ Result<> KimiK3::run_layers(const ForwardBatch& batch) {
             buffers_.x.slice(0, rows),
             buffers_.output.slice(0, rows)};
   for (int layer = 0; layer < layers_; ++layer) {
+    TRY(batch.still_wanted());
     TRY(attention(pass, layer));
     pass.residual.add(pass.ops, pass.output);
     TRY(mlp(pass, layer, batch));

@@ -25,6 +25,7 @@ Result<> Olmoe::run_layers(const ForwardBatch& batch) {
 
   TRY(parts_.embedding->read(batch.tokens, b_.h));
   for (int layer = 0; layer < layers_; ++layer) {
+    TRY(batch.still_wanted());
     Routes routes;
     {
       TRY_TAKE(const Lease w, parts_.trunk->acquire(layer));
