@@ -138,6 +138,7 @@ Request make_request(const RunFlags& flags, const SamplingParams& sampling, cons
                   .seed = flags.sampling.seed,
                   .held_to = prompt.form,
                   .generated = prompt.generated,
+                  .skip_forced = flags.dump_logits.empty() && flags.trace.empty(),
                   .recompute = flags.recompute};
   if (prompt.chat != nullptr) {
     const std::vector<int> ends = prompt.chat->stop_ids();

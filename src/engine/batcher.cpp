@@ -80,7 +80,7 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
   std::vector<Member> members;
   std::vector<BatchPart> parts;
   std::size_t index = 0;
-  bool all_decode = true, drafted = false;
+  bool all_decode = true, any_forced = false, drafted = false;
   for (Sequence& sequence : running_) {
     const int rows = plan.rows[index++];
     if (rows == 0) {
@@ -88,6 +88,7 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
       continue;
     }
     all_decode = all_decode && sequence.decoding();
+    any_forced = any_forced || sequence.goes_on_forced();
     drafted = drafted || rows > 1;  // drafts, or what rejected ones had taken along
     members.push_back({&sequence, rows});
     parts.push_back(sequence.next_part(rows));
@@ -114,7 +115,8 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
     first_logits += parts[member].logit_rows;
     first_row += rows;
   }
-  if (all_decode && engine_.options().speculate != Speculate::off) judge(before, first_row, tokens, drafted);
+  if (all_decode && !any_forced && engine_.options().speculate != Speculate::off)
+    judge(before, first_row, tokens, drafted);
 }
 
 // Where a prompt ends, an answer begins that may be left out of the next prompt, in part or all of it.

@@ -60,6 +60,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
         {"bytes_per_s", disk_rate(report.stats)},
         {"mode", engine.io_mode()}}},
       {"speculation", {{"drafted", report.generation.drafted}, {"accepted", report.generation.accepted}}},
+      {"forced_tokens", report.generation.forced},
   };
 }
 
@@ -86,6 +87,8 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   if (made.drafted > 0)
     text += fmt::format("\ndrafts: {} of {} tokens were right ({})", format_count(made.accepted),
                         format_count(made.drafted), percent(made.accepted, made.drafted));
+  if (made.forced > 0)
+    text += fmt::format("\n{} tokens were forced by the grammar and cost no pass", format_count(made.forced));
   return text;
 }
 

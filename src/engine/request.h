@@ -30,6 +30,9 @@ struct Request {
   bool prompt_logprobs = false;  // the same for the prompt's tokens from the second on; requires top_logprobs >= 0
   int generated = 0;             // of the prompt, the last so many were generated before: penalties know them as such
   DraftSource drafts = {};       // asked first; without effect where nothing is drafted
+  // Where a grammar leaves one token alone, it is taken without a pass of its own, and no logits are told; log
+  // probabilities need all passes. Same tokens.
+  bool skip_forced = true;
   bool recompute = false;  // no state between tokens: the whole sequence again for each. Same tokens, for checking.
 };
 
@@ -40,10 +43,12 @@ std::string_view finish_name(Finish finish);
 struct Generation {
   std::vector<int> ids;
   Finish finish = Finish::length;
-  std::string logits_hash;  // XXH3-64 over the logits rows that the ids were chosen from, -0 as 0; 16 hex digits
+  std::string logits_hash;  // XXH3-64 over the logits rows that ids were chosen from, but for those that a grammar
+                            // left no choice about, -0 as 0; 16 hex digits
   double prefill_seconds = 0, decode_seconds = 0;
   std::size_t cached = 0;                 // tokens of the prompt that an earlier request had computed
   std::size_t drafted = 0, accepted = 0;  // tokens drafted by speculation, and those that came to be
+  std::size_t forced = 0;                 // tokens that a grammar left no choice about and that cost no pass
 };
 
 // One token of a sequence.

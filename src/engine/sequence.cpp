@@ -123,6 +123,7 @@ int Sequence::computed(int rows, int first_row, int first_logits) {
     const int kept = state_->commit(rows - drafts + std::max(chosen - 1, 0));
     follow(first_row, kept);
     computed_ += kept;
+    take_forced();
     return chosen;
   }
   drafts_.clear();  // there was no room for them
@@ -136,6 +137,10 @@ int Sequence::computed(int rows, int first_row, int first_logits) {
   if (last && !over()) choose(first_logits + with_logits - 1);
   follow(first_row, rows);
   computed_ += rows;
+  if (last) {
+    forced_ = 0;
+    take_forced();
+  }
   if (last && request_.recompute && !over()) {
     state_ = engine_.new_state();
     computed_ = 0;
@@ -177,7 +182,7 @@ int Sequence::choose_all(int rows, int first_logits) {
 
 // kNoToken if none may come: then the sequence has failed.
 int Sequence::choose(int row) {
-  hash_.add(engine_.logits(row));
+  if (!forced()) hash_.add(engine_.logits(row));
   listener_->logits(engine_.logits(row));
   const std::span<const float> logits = engine_.choosable_logits(row);
   std::span<const float> allowed = logits;
@@ -190,8 +195,14 @@ int Sequence::choose(int row) {
     allowed = *masked;
   }
   TokenEvent token{sampler_.choose(allowed, static_cast<int>(tokens_.size()))};
-  if (constraint_ != nullptr) constraint_->accept(token.id);
   if (request_.top_logprobs >= 0) token.logprobs = token_logprobs(logits, token.id, request_.top_logprobs);
+  const int id = token.id;
+  accept(token);
+  return id;
+}
+
+void Sequence::accept(const TokenEvent& token) {
+  if (constraint_ != nullptr) constraint_->accept(token.id);
   sampler_.saw(token.id);
   tokens_.push_back(token.id);
   made_.ids.push_back(token.id);
@@ -201,7 +212,24 @@ int Sequence::choose(int row) {
     finish_ = Finish::stop;
   else if (static_cast<int>(made_.ids.size()) == request_.max_tokens)
     finish_ = Finish::length;
-  return token.id;
+}
+
+// The next token, if the grammar leaves no choice.
+std::optional<int> Sequence::forced() const {
+  if (constraint_ == nullptr) return std::nullopt;
+  return constraint_->forced(static_cast<int>(engine_.choosable_logits().size()));
+}
+
+// Takes what needs no logits: it is computed together with the row of the next token that does.
+void Sequence::take_forced() {
+  if (!request_.skip_forced || request_.recompute || request_.top_logprobs >= 0) return;
+  while (!over()) {
+    const std::optional<int> id = forced();
+    if (!id) return;
+    accept({*id});
+    ++forced_;
+    ++made_.forced;
+  }
 }
 
 void Sequence::end() {

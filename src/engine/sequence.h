@@ -32,6 +32,8 @@ class Sequence {
   void propose();
   bool proposes() const { return !drafts_.empty(); }
   bool decoding() const { return decoding_; }
+  // Rows of its backlog are tokens that nobody had to choose.
+  bool goes_on_forced() const { return decoding_ && forced_ > 0; }
   // Remembers where the sequence stands now; how much one such mark takes, and all of them.
   void mark(int kept) { state_->mark(kept); }
   std::uint64_t mark_bytes() const { return state_->shape().mark_bytes(); }
@@ -64,6 +66,9 @@ class Sequence {
   Result<> check_logits(int first, int count) const;
   void tell_prompt(int rows, int first_logits);
   int choose(int row);
+  void accept(const TokenEvent& token);
+  std::optional<int> forced() const;
+  void take_forced();
   int choose_all(int rows, int first_logits);
   void follow(int first_row, int rows);
 
@@ -77,6 +82,7 @@ class Sequence {
   std::vector<int> drafts_;            // that may follow them
   std::vector<int> part_;              // tokens of a step with drafts
   int draft_length_ = kFirstDrafts;    // that are worth while
+  int forced_ = 0;                     // of the backlog, were not chosen
   int steps_waited_ = 0;
   Sampler sampler_;
   std::unique_ptr<TokenConstraint> constraint_;  // null: the text is free

@@ -15,40 +15,45 @@ constexpr std::size_t kMasksKept = 16;
 TokenConstraint::TokenConstraint(const HeldTo& form, std::vector<int> stop_ids)
     : matcher_(form.grammar), order_(form.order), stop_ids_(std::move(stop_ids)), state_(matcher_.start()) {}
 
-const TokenMask& TokenConstraint::mask() {
+// Null: the grammar can be read in too many ways.
+const TokenMask* TokenConstraint::mask() {
+  if (matcher_.overflowed() || state_ == GrammarMatcher::kNone) return nullptr;
+  if (matcher_.tidy(state_)) kept_.clear();
   const auto found = std::ranges::find(kept_, state_, &Kept::state);
   if (found != kept_.end()) {
     kept_.splice(kept_.begin(), kept_, found);
-    return kept_.front().mask;
+    return &kept_.front().mask;
   }
   TokenMask mask = order_->allowed(matcher_, state_);
+  if (matcher_.overflowed()) return nullptr;
   if (matcher_.complete(state_))
     for (const int id : stop_ids_)
       if (id < order_->count()) mask.allow(id);
   if (kept_.size() == kMasksKept) kept_.pop_back();
   kept_.push_front({state_, std::move(mask)});
-  return kept_.front().mask;
+  return &kept_.front().mask;
 }
 
 Result<std::span<const float>> TokenConstraint::masked(std::span<const float> logits) {
-  const auto too_many_ways = [] {
+  const TokenMask* const allowed = mask();
+  if (allowed == nullptr)
     return fail(ErrorKind::bad_input, "the grammar can be read in too many ways at once",
                 "write it so that the next characters tell which rule they belong to");
-  };
-  if (matcher_.overflowed() || state_ == GrammarMatcher::kNone) return too_many_ways();
-  if (matcher_.tidy(state_)) kept_.clear();
-  const TokenMask& allowed = mask();
-  if (matcher_.overflowed()) return too_many_ways();
   logits_.assign(logits.begin(), logits.end());
   bool any = false;
   for (std::size_t id = 0; id < logits_.size(); ++id) {
-    if (id < static_cast<std::size_t>(order_->count()) && allowed.allows(static_cast<int>(id)))
+    if (id < static_cast<std::size_t>(order_->count()) && allowed->allows(static_cast<int>(id)))
       any = true;
     else
       logits_[id] = -std::numeric_limits<float>::infinity();
   }
   if (!any) return fail(ErrorKind::bad_input, "no token of this model can go on as the grammar wants");
   return std::span<const float>(logits_);
+}
+
+std::optional<int> TokenConstraint::forced(int count) {
+  const TokenMask* const allowed = mask();
+  return allowed == nullptr ? std::nullopt : allowed->only(std::min(count, order_->count()));
 }
 
 void TokenConstraint::accept(int id) {

@@ -6,6 +6,7 @@
 
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,8 @@ class TokenConstraint {
   // The logits with minus infinity for every id that may not come. bad_input if none may, or if the grammar can be read
   // in too many ways. Valid until the next call.
   Result<std::span<const float>> masked(std::span<const float> logits);
+  // The one id below `count` that may come, if it is the only one.
+  std::optional<int> forced(int count);
   // The token that was chosen, one that may come.
   void accept(int id);
   // The text is complete and nothing may follow, or a stop id came.
@@ -37,7 +40,7 @@ class TokenConstraint {
     GrammarMatcher::State state;
     TokenMask mask;
   };
-  const TokenMask& mask();
+  const TokenMask* mask();
 
   GrammarMatcher matcher_;
   std::shared_ptr<const VocabularyOrder> order_;

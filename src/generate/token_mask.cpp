@@ -5,6 +5,20 @@
 
 namespace sluice {
 
+std::optional<int> TokenMask::only(int count) const {
+  std::optional<int> found;
+  for (int id = 0; id < count; ++id) {
+    if (words_[static_cast<std::size_t>(id) / 64] == 0) {
+      id |= 63;  // on to the next word
+      continue;
+    }
+    if (!allows(id)) continue;
+    if (found) return std::nullopt;
+    found = id;
+  }
+  return found;
+}
+
 VocabularyOrder::VocabularyOrder(int count, std::function<std::string_view(int)> bytes)
     : count_(count), bytes_(std::move(bytes)) {
   for (int id = 0; id < count; ++id)

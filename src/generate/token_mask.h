@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@ class TokenMask {
   explicit TokenMask(std::size_t ids = 0) : words_((ids + 63) / 64, 0) {}
   void allow(int id) { words_[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64); }
   bool allows(int id) const { return (words_[static_cast<std::size_t>(id) / 64] >> (id % 64) & 1) != 0; }
+  // The id that is allowed, if it is the only one below `count`.
+  std::optional<int> only(int count) const;
   bool operator==(const TokenMask&) const = default;
 
  private:

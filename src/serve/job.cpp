@@ -152,6 +152,7 @@ void Job::on_end(std::size_t choice, Result<Generation> made, std::string stop_s
   if (!made) return fail_with(to_api_error(made.error()));
   if (made->finish == Finish::cancelled) return fail_with({503, "the server is shutting down", {}, "shutting_down"});
   usage_.cached_tokens = std::min(usage_.prompt_tokens, usage_.cached_tokens + made->cached);
+  usage_.forced_tokens += made->forced;
   std::string text = writer_->choice_end(choice, {made->finish, std::move(stop_string)});
   if (stream_) send(std::move(text));
   if (--unfinished_ == 0) complete();

@@ -43,6 +43,7 @@ void Histogram::add_to(const std::string& name, const std::string& help, std::st
 void Metrics::generation(int status, const Usage& usage, double seconds) {
   ++generations_[status];
   generated_tokens_ += usage.completion_tokens;
+  forced_tokens_ += usage.forced_tokens;
   if (status == 200) prompt_tokens_ += usage.prompt_tokens;
   if (status == 200) duration_.add(seconds);
 }
@@ -67,6 +68,8 @@ std::string Metrics::text(const EngineLoad& load, std::uint64_t resident_bytes) 
   gauge("sluice_sequences_waiting", "Sequences in the queue.", load.waiting);
   counter("sluice_prompt_tokens_total", "Prompt tokens of complete answers.", prompt_tokens_);
   counter("sluice_generated_tokens_total", "Tokens generated.", generated_tokens_);
+  counter("sluice_forced_tokens_total", "Of them, those that a grammar left no choice about and that cost no pass.",
+          forced_tokens_);
   counter("sluice_engine_steps_total", "Forward passes.", load.steps);
   first_token_.add_to("sluice_first_token_seconds", "From the request to its first token.", text);
   next_token_.add_to("sluice_next_token_seconds", "From one token of a request to the next.", text);

@@ -38,7 +38,7 @@ class Metrics {
  private:
   std::map<std::pair<std::string, int>, std::uint64_t> requests_;
   std::map<int, std::uint64_t> generations_;
-  std::uint64_t prompt_tokens_ = 0, generated_tokens_ = 0;
+  std::uint64_t prompt_tokens_ = 0, generated_tokens_ = 0, forced_tokens_ = 0;
   Histogram first_token_, next_token_, duration_;
 };
 

@@ -35,6 +35,7 @@ struct ChoiceEnd {
 struct Usage {
   std::size_t prompt_tokens = 0, completion_tokens = 0;
   std::size_t cached_tokens = 0;  // of the prompt: computed for an earlier request
+  std::size_t forced_tokens = 0;  // of those generated: a grammar left no choice, and they cost no pass
 };
 
 struct ReplyNames {
