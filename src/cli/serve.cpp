@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/model_flags.h"
 #include "cli/open_engine.h"
+#include "engine/session_folder.h"
 #include "serve/server.h"
 
 namespace sluice::cli {
@@ -19,7 +20,7 @@ namespace {
 struct ServeFlags {
   ModelFlags model;
   serve::ServeOptions options;
-  std::string api_key_file, session_budget = "0";
+  std::string api_key_file, session_budget = "0", sessions;
   int slots = 4;
 };
 
@@ -37,6 +38,21 @@ Result<std::vector<std::string>> read_keys(const std::string& path) {
   return keys;
 }
 
+// Conversations that an earlier server left behind. What cannot be used is computed again when it is asked for.
+Result<> restore(Engine& engine, const std::string& folder) {
+  TRY_TAKE(const RestoredSessions restored, restore_sessions(engine, folder));
+  for (const Error& refused : restored.refused)
+    warn(fmt::format("--sessions: {}; its conversation is computed again", refused.what));
+  if (restored.sessions > 0) note(fmt::format("{} conversations of {} go on", restored.sessions, folder));
+  return {};
+}
+
+Result<> keep_for_next_time(Engine& engine, const std::string& folder) {
+  TRY_TAKE(const SavedSessions saved, save_sessions(engine, folder));
+  note(fmt::format("{} conversations are in {} ({} written)", saved.sessions, folder, format_bytes(saved.bytes)));
+  return {};
+}
+
 constexpr int kUsualContext = 4096;
 
 Result<> serve_model(const ServeFlags& flags) {
@@ -52,11 +68,13 @@ Result<> serve_model(const ServeFlags& flags) {
   TRY_TAKE(options.session_bytes, parse_size(flags.session_budget, "--session-budget"));
   options.overhead_bytes = serve::server_bytes(options.context);
   TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
+  if (!flags.sessions.empty()) TRY(restore(*engine, flags.sessions));
   TRY_TAKE(const std::unique_ptr<serve::Server> server, serve::Server::open(*engine, serving));
   note(fmt::format("listening on http://{}:{} ({} slots, {} may wait; Ctrl-C ends it)", serving.host, server->port(),
                    flags.slots, serving.queue));
   server->run(interrupt_flag());
   note("stopped: every answer was completed");
+  if (!flags.sessions.empty()) TRY(keep_for_next_time(*engine, flags.sessions));
   return {};
 }
 
@@ -80,6 +98,11 @@ void add_serve(CLI::App& app, Chosen& chosen) {
       ->add_option("--session-budget", flags->session_budget,
                    "Memory for conversations that wait for their next turn, beyond that of slots nobody uses")
       ->type_name("SIZE");
+  command
+      ->add_option("--sessions", flags->sessions,
+                   "Folder for the conversations in memory: saved when the server ends, gone on with when it starts "
+                   "again; at most as many bytes as memory holds of them")
+      ->type_name("DIR");
   command->add_option("--queue", options.queue, "Sequences that may wait for a slot; more are answered with 429")
       ->type_name("N")
       ->check(CLI::Range(0, 100000));

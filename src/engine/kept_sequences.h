@@ -40,7 +40,9 @@ class KeptSequences {
 
   // The one that was used last; null: none is kept.
   KeptSequence* latest() { return kept_.empty() ? nullptr : &kept_.front(); }
+  std::list<KeptSequence>& all() { return kept_; }  // the last used one first
   void clear() { kept_.clear(); }
+  std::uint64_t room() const { return room_; }  // bytes of all that run and all that are kept
   std::size_t count() const { return kept_.size(); }
   std::uint64_t bytes() const;
 

@@ -10,7 +10,6 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/fingerprint.h"
 #include "checkpoint/safetensors_dir.h"
-#include "engine/kept_sequences.h"
 
 namespace sluice {
 
@@ -23,7 +22,9 @@ std::string tokenizer_sum(const Engine& engine) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-Result<std::string> owner_name(const Engine& engine) {
+}  // namespace
+
+Result<std::string> session_owner(const Engine& engine) {
   TRY_TAKE(const std::string config, read_config(engine.directory()));
   TRY_TAKE(const std::unique_ptr<SafetensorsDir> checkpoint,
            SafetensorsDir::open(engine.directory(), engine.options().threads));
@@ -33,34 +34,42 @@ Result<std::string> owner_name(const Engine& engine) {
                      tokenizer_sum(engine));
 }
 
-}  // namespace
+Result<> save_kept(KeptSequence& kept, const std::string& owner, const std::string& path) {
+  std::vector<SequenceState*> states = {kept.state.get()};
+  if (kept.head != nullptr) {
+    TRY_TAKE(SequenceState* const drafts, kept.head->settled());
+    states.push_back(drafts);
+  }
+  return save_conversation(path, owner, {kept.tokens, kept.prompt}, states);
+}
+
+Result<KeptSequence> load_kept(Engine& engine, const std::string& owner, const std::string& path) {
+  std::vector<StateShape> shapes = {engine.new_state()->shape()};
+  if (engine.config().has_draft_head()) shapes.push_back(engine.config().draft_state_shape());
+  TRY_TAKE(SavedConversation saved, load_conversation(path, owner, shapes));
+  if (saved.states.empty() || saved.states.front()->length() > engine.options().context)
+    return fail(ErrorKind::bad_input, fmt::format("{} holds more tokens than the context", path), "raise --context");
+  KeptSequence kept{saved.tokens.prompt, std::move(saved.tokens.ids), std::move(saved.states.front()), nullptr};
+  if (engine.drafts_by_head() && saved.states.size() == 2)
+    kept.head = std::make_unique<HeadDrafter>(engine, std::move(saved.states.back()));
+  return kept;
+}
 
 Result<> save_session(Engine& engine, const std::string& path) {
   KeptSequence* const kept = engine.kept().latest();
   if (kept == nullptr)
     return fail(ErrorKind::bad_input, fmt::format("{}: there is nothing to save", path),
                 "--recompute and runs that fail leave no state behind");
-  TRY_TAKE(const std::string owner, owner_name(engine));
-  std::vector<SequenceState*> states = {kept->state.get()};
-  if (kept->head != nullptr) {
-    TRY_TAKE(SequenceState* const drafts, kept->head->settled());
-    states.push_back(drafts);
-  }
-  return save_conversation(path, owner, {kept->tokens, kept->prompt}, states);
+  TRY_TAKE(const std::string owner, session_owner(engine));
+  return save_kept(*kept, owner, path);
 }
 
 Result<SavedTokens> load_session(Engine& engine, const std::string& path) {
-  TRY_TAKE(const std::string owner, owner_name(engine));
-  std::vector<StateShape> shapes = {engine.new_state()->shape()};
-  if (engine.config().has_draft_head()) shapes.push_back(engine.config().draft_state_shape());
-  TRY_TAKE(SavedConversation saved, load_conversation(path, owner, shapes));
-  if (saved.states.empty() || saved.states.front()->length() > engine.options().context)
-    return fail(ErrorKind::bad_input, fmt::format("{} holds more tokens than the context", path), "raise --context");
-  KeptSequence kept{saved.tokens.prompt, saved.tokens.ids, std::move(saved.states.front()), nullptr};
-  if (engine.drafts_by_head() && saved.states.size() == 2)
-    kept.head = std::make_unique<HeadDrafter>(engine, std::move(saved.states.back()));
+  TRY_TAKE(const std::string owner, session_owner(engine));
+  TRY_TAKE(KeptSequence kept, load_kept(engine, owner, path));
+  SavedTokens tokens{kept.tokens, kept.prompt};
   engine.kept().keep(std::move(kept), 0);
-  return std::move(saved.tokens);
+  return tokens;
 }
 
 }  // namespace sluice

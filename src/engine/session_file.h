@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/engine.h"
+#include "engine/kept_sequences.h"
 #include "state/state_file.h"
 
 namespace sluice {
@@ -14,5 +15,10 @@ namespace sluice {
 Result<> save_session(Engine& engine, const std::string& path);
 // The engine keeps it as if it had computed it. Fails, with the engine as it was, if the file is foreign or damaged.
 Result<SavedTokens> load_session(Engine& engine, const std::string& path);
+
+// The same of any kept sequence, for those who have many. `owner`: what session_owner says; it looks at the checkpoint.
+Result<std::string> session_owner(const Engine& engine);
+Result<> save_kept(KeptSequence& kept, const std::string& owner, const std::string& path);
+Result<KeptSequence> load_kept(Engine& engine, const std::string& owner, const std::string& path);
 
 }  // namespace sluice
