@@ -1,7 +1,7 @@
 # The commands a person types. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); these targets install
 # the Debian packages that are missing, configure once, and call ninja and ctest.
 .DEFAULT_GOAL := build
-.PHONY: build demo test test-slow mutants races arm64 format tidy clean packages
+.PHONY: build demo test test-slow page-test mutants races arm64 format tidy clean packages
 
 JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
@@ -44,6 +44,12 @@ test-slow: packages
 	@$(call configured,tsan,build-tsan)
 	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test)
 	@set -e; for floor in $(TSAN_FLOORS); do build-tsan/src/$${floor}_test --gtest_brief=1; done
+
+## page-test: the web page in a headless chromium, if there is one; screenshots are left in build/page_screenshots
+page-test: packages
+	@$(call configured,release,build)
+	@ninja -C build -j $(JOBS) sluice page_tests
+	@build/tests/page_tests
 
 ## races: the stores, the engine and the server under the thread sanitizer (the build alone takes a quarter of an hour)
 races: packages
