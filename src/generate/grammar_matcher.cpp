@@ -2,6 +2,7 @@
 #include "generate/grammar_matcher.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace sluice {
@@ -114,6 +115,15 @@ GrammarMatcher::State GrammarMatcher::after_token(State state, int id) {
   return step(state, [&](const Grammar::Element& one) {
     return one.kind == Kind::tokens && std::ranges::binary_search(grammar_->token_sets[one.index], id);
   });
+}
+
+GrammarMatcher::State GrammarMatcher::either(State one, State other) {
+  if (one == other || other == kNone) return one;
+  if (one == kNone) return other;
+  begin();
+  std::ranges::set_union(state_of(one).ways, state_of(other).ways, std::back_inserter(ways_));
+  complete_ = state_of(one).complete || state_of(other).complete;
+  return collected();
 }
 
 std::vector<int> GrammarMatcher::tokens_after(State state) const {

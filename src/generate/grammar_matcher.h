@@ -26,6 +26,8 @@ class GrammarMatcher {
   State start() const { return start_; }
   State after_byte(State state, unsigned char byte);
   State after_token(State state, int id);  // as a token, not as its bytes
+  // All ways of both states, of which either may be kNone.
+  State either(State one, State other);
   // The text so far is in the language.
   bool complete(State state) const { return state_of(state).complete; }
   // Something may follow it.

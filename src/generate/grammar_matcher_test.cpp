@@ -249,6 +249,29 @@ TEST(TokenMask, ControlTokensComeOnlyAsTokens) {
   EXPECT_TRUE(constraint.ended());
 }
 
+TEST(TokenMask, NamedTokensThatHaveTextMayBeThatText) {
+  GrammarBuilder builder;
+  const auto text = builder.repeat({builder.characters({}, true)}, 0, -1);
+  const auto root = builder.choice({text + builder.ids(std::vector<int>{1, 2})});
+  const auto grammar = std::make_shared<const Grammar>(test::must(builder.finish(root)));
+  const std::vector<std::string> tokens = {"a", "b", ""};
+  const auto order = std::make_shared<VocabularyOrder>(
+      3, [&](int id) { return std::string_view(tokens[static_cast<std::size_t>(id)]); });
+  GrammarMatcher matcher(grammar);
+  const auto may_end = [&](const std::vector<int>& ids) {
+    GrammarMatcher::State state = matcher.start();
+    for (const int id : ids) state = order->after(matcher, state, id);
+    EXPECT_TRUE(order->allowed(matcher, state).allows(0) && order->allowed(matcher, state).allows(1));
+    return order->allowed(matcher, state).allows(2);
+  };
+  EXPECT_FALSE(may_end({}));
+  EXPECT_FALSE(may_end({0}));
+  EXPECT_TRUE(may_end({0, 1}));
+  EXPECT_FALSE(may_end({0, 1, 0}));  // the first b was text
+  EXPECT_TRUE(may_end({1, 1}));
+  EXPECT_TRUE(matcher.complete(order->after(matcher, order->after(matcher, matcher.start(), 1), 2)));
+}
+
 TEST(TokenConstraint, StopsMayComeWhereTheTextIsComplete) {
   const std::vector<std::string> tokens = {"a", "b", ""};
   const auto order = std::make_shared<VocabularyOrder>(

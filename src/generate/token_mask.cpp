@@ -68,14 +68,11 @@ std::shared_ptr<const VocabularyOrder> order_of(const Tokenizer& tokenizer, int 
 }
 
 GrammarMatcher::State VocabularyOrder::after(GrammarMatcher& matcher, GrammarMatcher::State state, int id) const {
-  if (const GrammarMatcher::State next = matcher.after_token(state, id); next != GrammarMatcher::kNone) return next;
   const std::string_view bytes = bytes_(id);
-  if (bytes.empty()) return GrammarMatcher::kNone;
-  for (const char byte : bytes) {
-    state = matcher.after_byte(state, static_cast<unsigned char>(byte));
-    if (state == GrammarMatcher::kNone) break;
-  }
-  return state;
+  GrammarMatcher::State spelled = bytes.empty() ? GrammarMatcher::kNone : state;
+  for (std::size_t at = 0; at < bytes.size() && spelled != GrammarMatcher::kNone; ++at)
+    spelled = matcher.after_byte(spelled, static_cast<unsigned char>(bytes[at]));
+  return matcher.either(matcher.after_token(state, id), spelled);
 }
 
 }  // namespace sluice

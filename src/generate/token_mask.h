@@ -37,7 +37,8 @@ class VocabularyOrder {
   int count() const { return count_; }
   // Tokens whose bytes, and control tokens that as such, may come next. May be stopped by matcher.overflowed().
   TokenMask allowed(GrammarMatcher& matcher, GrammarMatcher::State state) const;
-  // The state after a token, or kNone. Where the grammar names the token it is that token, else its bytes.
+  // The state after a token, or kNone. A token that the grammar names and that has text may be either: what follows
+  // tells.
   GrammarMatcher::State after(GrammarMatcher& matcher, GrammarMatcher::State state, int id) const;
 
  private:
