@@ -23,8 +23,9 @@ inline std::vector<std::pair<std::string, bool>> deepseek_v4_added_tokens() {
 inline std::unique_ptr<Tokenizer> deepseek_v4_tokenizer() {
   TokenizerJson file = {.added = deepseek_v4_added_tokens(), .splits = kDeepSeekSplits, .merges_as_pairs = true};
   // Each word grows from the left.
-  for (const std::string word : {"You", " are", " a", " helpful", " assistant", ".\n", "What", " is", "\u4f60\u597d",
-                                 "\u63a8\u7406", "\u7b54\u6848", "tool", "_c", "\xe4\xbd", "\n\n"})
+  for (const std::string word :
+       {"You", " are", " a", " helpful", " assistant", ".\n", "What", " is", "\u4f60\u597d", "\u63a8\u7406",
+        "\u7b54\u6848", "tool", "_c", "\xe4\xbd", "\n\n", "\">\n\n", ">\n", "</", "=\""})
     for (std::size_t size = 1; size < word.size(); ++size)
       if (const std::pair<std::string, std::string> merge = {word.substr(0, size), word.substr(size, 1)};
           std::find(file.merges.begin(), file.merges.end(), merge) == file.merges.end())

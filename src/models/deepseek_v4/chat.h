@@ -5,7 +5,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/chat_format.h"
@@ -23,6 +25,18 @@ Revision revision_of(const std::string& directory);
 // The pieces of a prompt, spec sections 6.1 and 6.2. Text runs on until the next control token.
 Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, const ChatOptions& options,
                                               Revision revision);
+
+// What a reply that is held to a form consists of beside its values: a call is written as in a prompt, each text with
+// the line end behind it, since that is how these texts are cut into tokens.
+struct CallParts {
+  std::vector<PromptPart> begin;  // from the end of the reasoning or the prompt, with the tool's name
+  struct Argument {
+    std::vector<PromptPart> before, after;
+  };
+  std::vector<Argument> arguments;
+  std::vector<PromptPart> end;
+};
+CallParts call_parts(bool thinking, std::string_view tool, std::span<const CallArgument> arguments);
 
 // The tokens that structure in a reply consists of.
 struct ControlIds {

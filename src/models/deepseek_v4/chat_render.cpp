@@ -1,4 +1,5 @@
-// Writes a conversation as the release's encoder does. Spec section 6.2.
+// Writes a conversation as the release's encoder does. Spec section 6.2. A required call needs no words: the reply is
+// held to it.
 //
 // A request's tools and response format belong to its first system message; without one they get an empty one.
 #include <fmt/format.h>
@@ -215,11 +216,28 @@ class Renderer {
 
 Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, const ChatOptions& options,
                                               Revision revision) {
-  if (options.tool_choice == ToolChoice::required)
-    return fail(ErrorKind::unsupported, "the chat format of DeepSeek-V4 cannot require a tool call");
   TRY(check_messages(conversation.messages, kPlaces));
   TRY_TAKE(const std::string_view effort, effort_text(options, revision));
   return Renderer(conversation, options).render(effort);
+}
+
+CallParts call_parts(bool thinking, std::string_view tool, std::span<const CallArgument> arguments) {
+  CallParts parts;
+  PromptWriter begin, end;
+  if (thinking) begin.control(kEndThink);
+  write_fixed("\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke", begin);
+  begin.text(fmt::format(" name=\"{}\">\n{}", tool, arguments.empty() ? "\n" : ""));  // no arguments: an empty line
+  parts.begin = begin.take();
+  for (const CallArgument& argument : arguments) {
+    PromptWriter before, after;
+    write_fixed("<｜DSML｜parameter", before);
+    before.text(fmt::format(" name=\"{}\" string=\"{}\">", argument.name, argument.type == "string"));
+    write_fixed("</｜DSML｜parameter>\n", after);
+    parts.arguments.push_back({before.take(), after.take()});
+  }
+  write_fixed("</｜DSML｜invoke>\n</｜DSML｜tool_calls>", end);
+  parts.end = end.take();
+  return parts;
 }
 
 }  // namespace sluice::deepseek_v4

@@ -217,6 +217,46 @@ TEST(DeepSeekV4Render, TextNeverBecomesAControlToken) {
   EXPECT_EQ(controls(all), controls("harmless"));
 }
 
+// A call that is forced is, token by token, the call that a prompt shows.
+TEST(DeepSeekV4Render, FormsOfRepliesAreThoseOfPrompts) {
+  const auto tokenizer = test::deepseek_v4_tokenizer();
+  const auto chat = test::must(open_chat(*tokenizer, "/nowhere"));
+  const auto id = [&](const char* text) { return tokenizer->special_id(text); };
+  const auto text = [&](const char* words) { return test::must(tokenizer->encode(words, SpecialSpelling::text)); };
+  const auto append = [](std::vector<int>& ids, const std::vector<int>& more) {
+    ids.insert(ids.end(), more.begin(), more.end());
+  };
+  for (const bool thinking : {false, true})
+    for (const bool has_arguments : {false, true}) {
+      const ChatOptions options = {.thinking = thinking, .keep_reasoning = true};
+      Message call = thought("", "");
+      call.calls = {{.name = "look", .arguments = has_arguments ? R"({"at": "You are", "deep": [1]})" : "{}"}};
+      const std::vector<Message> question = {says(Role::user, "x")};
+      const std::vector<int> before = test::must(chat->render({.messages = question}, options));
+      std::vector<int> shown = test::must(chat->render({.messages = {question[0], call}}, options));
+      shown.erase(shown.begin(), shown.begin() + static_cast<std::ptrdiff_t>(before.size()));
+
+      const std::vector<CallArgument> arguments = {{"at", "string"}, {"deep", "array"}};
+      const CallForm form = test::must(
+          chat->call_form(options, "look", has_arguments ? std::span(arguments) : std::span<const CallArgument>()));
+      std::vector<int> made = form.begin;
+      for (std::size_t argument = 0; argument < form.arguments.size(); ++argument) {
+        append(made, form.arguments[argument].before);
+        append(made, text(argument == 0 ? "You are" : "[1]"));
+        append(made, form.arguments[argument].after);
+      }
+      append(made, form.end);
+      EXPECT_EQ(form.ends, chat->stop_ids());
+      made.push_back(form.ends[0]);
+      EXPECT_EQ(made, shown) << thinking << has_arguments;
+
+      const ReplyForm answer = test::must(chat->reply_form(options));
+      EXPECT_EQ(answer.thinks, thinking);
+      EXPECT_EQ(answer.to_answer, thinking ? std::vector<int>{id("</think>")} : std::vector<int>{});
+      EXPECT_EQ(answer.answer_ends, chat->stop_ids());
+    }
+}
+
 TEST(DeepSeekV4Render, WhatTheFormatCannotSayIsRefused) {
   const struct {
     Conversation conversation;
@@ -225,7 +265,6 @@ TEST(DeepSeekV4Render, WhatTheFormatCannotSayIsRefused) {
   } cases[] = {{{.tools = {"{}", "[]"}}, {}, "tool 2"},
                {{.messages = {says(Role::user, "x", "dance")}}, {}, "task 'dance'"},
                {{.messages = {{.content = {{ContentPart::Kind::media, "image_url"}}}}}, {}, "'image_url'"},
-               {{}, {.tool_choice = ToolChoice::required}, "require"},
                {{}, {.response_format = {ResponseFormat::Kind::json_schema, "{", ""}}, "schema"}};
   for (const auto& item : cases) {
     const auto parts = render_prompt(item.conversation, item.options, Revision::first);
