@@ -10,6 +10,7 @@
 #include "base/fields.h"
 #include "models/common/blocks.h"
 #include "models/common/config_rules.h"
+#include "models/deepseek_v4/other_fields.h"
 
 namespace sluice::deepseek_v4 {
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::string_view kModelType = "deepseek_v4";
 constexpr IntRange kStreams{1, 16};
-constexpr NumberRange kTheta{1.001, 1e12};
 
 void read_sizes(const Fields& fields, V4Config& config) {
   config.vocab_size = fields.integer("vocab_size", {1, 1 << 22});
@@ -26,10 +26,12 @@ void read_sizes(const Fields& fields, V4Config& config) {
   config.rms_norm_eps = fields.number("rms_norm_eps", kEps);
   config.max_position_embeddings = fields.integer("max_position_embeddings", kPositions);
   config.num_nextn_predict_layers = fields.integer_or("num_nextn_predict_layers", 0, {0, 1});
+  if (layers_by_name(fields)) config.num_nextn_predict_layers = 0;
   config.has_dspark = std::ranges::any_of(fields.names(), [](const auto& name) { return name.starts_with("dspark_"); });
   may_say(fields, "hidden_act", "silu");
   may_be(fields, "tie_word_embeddings", false);
   may_be(fields, "attention_bias", false);
+  may_be(fields, "mlp_bias", false);
 }
 
 void read_streams(const Fields& fields, V4Config& config) {
@@ -41,7 +43,9 @@ void read_streams(const Fields& fields, V4Config& config) {
 void read_attention(const Fields& fields, V4Config& config) {
   config.num_attention_heads = fields.integer("num_attention_heads", kHeads);
   config.head_dim = fields.integer("head_dim", kHeadDim);
-  config.qk_rope_head_dim = fields.integer("qk_rope_head_dim", kHeadDim);
+  config.qk_rope_head_dim = fields.has("qk_rope_head_dim") || !fields.has("partial_rotary_factor")
+                                ? fields.integer("qk_rope_head_dim", kHeadDim)
+                                : rotated_of_factor(fields, config.head_dim);
   config.q_lora_rank = fields.integer("q_lora_rank", kWidth);
   config.o_groups = fields.integer("o_groups", kHeads);
   config.o_lora_rank = fields.integer("o_lora_rank", kWidth);
@@ -64,6 +68,10 @@ void read_attention(const Fields& fields, V4Config& config) {
 
 // The list has an entry for every layer and for the MTP block; releases with DSpark say nothing about how many more.
 void read_ratios(const Fields& fields, V4Config& config) {
+  if (layers_by_name(fields)) {
+    if (fields.good("num_hidden_layers")) config.compress_ratios = ratios_of_names(fields, config.num_hidden_layers);
+    return;
+  }
   std::vector<int> listed = fields.integers("compress_ratios", {0, 1 << 20});
   if (!fields.good("compress_ratios") || !fields.good("num_hidden_layers")) return;
   const auto layers = static_cast<std::size_t>(config.num_hidden_layers);
@@ -79,18 +87,17 @@ void read_ratios(const Fields& fields, V4Config& config) {
     return fields.wrong("compress_ratios", "ends in other numbers than the zeros of MTP blocks");
   listed.resize(layers);
   config.compress_ratios = std::move(listed);
+  if (fields.has("layer_types") && ratios_of_names(fields, config.num_hidden_layers) != config.compress_ratios &&
+      fields.good("layer_types"))
+    fields.wrong("layer_types", "are others than compress_ratios says");
 }
 
 void read_rope(const Fields& fields, V4Config& config) {
-  config.rope_theta = fields.number("rope_theta", kTheta);
-  if (std::ranges::none_of(config.compress_ratios, [](int ratio) { return ratio != 0; })) return;
-  config.compress_rope_theta = fields.number("compress_rope_theta", kTheta);
-  const Fields scaling = fields.object("rope_scaling");
-  must_say(scaling, scaling.has("rope_type") ? "rope_type" : "type", "yarn");
-  config.yarn.factor = scaling.number("factor", {1, 1e6});
-  config.yarn.original_max_position_embeddings = scaling.integer("original_max_position_embeddings", kPositions);
-  config.yarn.beta_fast = scaling.number("beta_fast", {1e-3, 1e6});
-  config.yarn.beta_slow = scaling.number("beta_slow", {1e-3, 1e6});
+  const bool compresses = std::ranges::any_of(config.compress_ratios, [](int ratio) { return ratio != 0; });
+  const RopeFields rope = read_rope_fields(fields, compresses);
+  config.rope_theta = rope.theta;
+  config.compress_rope_theta = rope.compress_theta;
+  config.yarn = rope.yarn;
 }
 
 void read_indexer(const Fields& fields, V4Config& config) {
@@ -122,8 +129,12 @@ void read_moe(const Fields& fields, V4Config& config) {
   config.n_routed_experts = fields.integer("n_routed_experts", kExperts);
   config.num_experts_per_tok = fields.integer("num_experts_per_tok", kExperts);
   config.moe_intermediate_size = fields.integer("moe_intermediate_size", kInner);
-  config.num_hash_layers = fields.integer(
-      "num_hash_layers", {0, fields.good("num_hidden_layers") ? config.num_hidden_layers : kLayers.most});
+  config.num_hash_layers =
+      fields.has("num_hash_layers") || !fields.has("mlp_layer_types")
+          ? fields.integer("num_hash_layers",
+                           {0, fields.good("num_hidden_layers") ? config.num_hidden_layers : kLayers.most})
+      : fields.good("num_hidden_layers") ? hash_layers_of_names(fields, config.num_hidden_layers)
+                                         : 0;
   config.norm_topk_prob = fields.flag("norm_topk_prob");
   config.routed_scaling_factor = fields.number("routed_scaling_factor", {1e-6, 1e6});
   config.swiglu_limit = fields.number("swiglu_limit", {1e-6, 1e6});

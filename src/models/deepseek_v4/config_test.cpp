@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 
 #include "support/must.h"
 #include "support/released_deepseek_v4.h"
@@ -77,6 +78,62 @@ TEST(DeepSeekV4Config, WithoutCompressionNothingOfItIsNeeded) {
   EXPECT_EQ(parsed(config).index_topk, 0);
 }
 
+// A config as transformers 5.15 saves it: other names, the same model but for the draft module.
+json by_other_names(json config) {
+  const int layers = config["num_hidden_layers"];
+  const std::map<int, const char*> kinds = {
+      {0, "sliding_attention"}, {4, "compressed_sparse_attention"}, {128, "heavily_compressed_attention"}};
+  for (int layer = 0; layer < layers; ++layer) {
+    config["layer_types"].push_back(kinds.at(config["compress_ratios"][static_cast<std::size_t>(layer)]));
+    config["mlp_layer_types"].push_back(layer < config["num_hash_layers"] ? "hash_moe" : "moe");
+  }
+  config["compress_rates"] = {{"compressed_sparse_attention", 4}, {"heavily_compressed_attention", 128}};
+  config["partial_rotary_factor"] = 0.125;
+  json compress = config["rope_scaling"];
+  compress.erase("type");
+  compress.update({{"rope_type", "yarn"},
+                   {"attention_factor", 1.0},
+                   {"partial_rotary_factor", 0.125},
+                   {"rope_theta", config["compress_rope_theta"]}});
+  const json main = {{"rope_type", "default"}, {"partial_rotary_factor", 0.125}, {"rope_theta", config["rope_theta"]}};
+  config["rope_parameters"] = {{"main", main}, {"compress", compress}};
+  for (const char* name : {"compress_ratios", "num_hash_layers", "qk_rope_head_dim", "rope_scaling", "topk_method",
+                           "expert_dtype", "quantization_config"})
+    config.erase(name);
+  return config;
+}
+
+void expect_same_model(const V4Config& other, const V4Config& released) {
+  EXPECT_EQ(other.compress_ratios, released.compress_ratios);
+  EXPECT_EQ(other.num_hash_layers, released.num_hash_layers);
+  EXPECT_EQ(other.qk_rope_head_dim, released.qk_rope_head_dim);
+  EXPECT_EQ(other.rope_theta, released.rope_theta);
+  EXPECT_EQ(other.compress_rope_theta, released.compress_rope_theta);
+  EXPECT_EQ(other.yarn.factor, released.yarn.factor);
+  EXPECT_EQ(other.yarn.original_max_position_embeddings, released.yarn.original_max_position_embeddings);
+  EXPECT_EQ(other.yarn.beta_fast, released.yarn.beta_fast);
+  EXPECT_EQ(other.yarn.beta_slow, released.yarn.beta_slow);
+}
+
+TEST(DeepSeekV4Config, NamesOfTransformersSayTheSame) {
+  for (const json& config : {test::released_v4_flash_config(), test::released_v4_pro_config()}) {
+    const json other = by_other_names(config);
+    expect_same_model(parsed(other), parsed(config));
+    EXPECT_FALSE(parsed(other).has_draft_head());  // not among what transformers saves
+    json flat = other;                             // as hand-written ones say it
+    flat["rope_parameters"] = other["rope_parameters"]["compress"];
+    flat["rope_parameters"].erase("rope_theta");
+    expect_same_model(parsed(flat), parsed(config));
+    json both = config;
+    both["layer_types"] = other["layer_types"];
+    EXPECT_TRUE(parsed(both).has_draft_head());
+    json older = other;
+    older.erase("compress_rates");
+    older["compress_rate_hca"] = 64;
+    EXPECT_EQ(layers_of_ratio(parsed(older), 64), layers_of_ratio(parsed(config), 128));
+  }
+}
+
 struct Fault {
   const char* field;
   json value;  // null: the field is missing
@@ -134,11 +191,52 @@ TEST(DeepSeekV4Config, FaultsAreNamed) {
 }
 
 TEST(DeepSeekV4Config, AFieldIsNotBlamedForAnother) {
-  json config = test::released_v4_flash_config();
-  config["num_hidden_layers"] = "many";
-  const Result<V4Config> read = parse_config(config.dump(), "config.json");
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().what.find("num_hash_layers"), std::string::npos) << read.error().what;
+  for (json config : {test::released_v4_flash_config(), by_other_names(test::released_v4_flash_config())}) {
+    config["num_hidden_layers"] = "many";
+    const Result<V4Config> read = parse_config(config.dump(), "config.json");
+    ASSERT_FALSE(read);
+    for (const char* other : {"num_hash_layers", "layer_types", "compress_ratios"})
+      EXPECT_EQ(read.error().what.find(other), std::string::npos) << read.error().what;
+  }
+}
+
+TEST(DeepSeekV4Config, FaultsByOtherNamesAreNamed) {
+  const json other = by_other_names(test::released_v4_flash_config());
+  json few = other["layer_types"], strange = few, scored_first = other["mlp_layer_types"];
+  few.erase(42);
+  strange[7] = "full_attention";
+  scored_first[0] = "moe";
+  const auto rope = [&](const char* part, const char* name, const json& value) {
+    json parameters = other["rope_parameters"];
+    parameters[part][name] = value;
+    return parameters;
+  };
+  for (const Fault& fault : std::initializer_list<Fault>{
+           {"layer_types", few, "layer_types has 42 entries for 43 layers"},
+           {"layer_types", strange, "layer_types holds 'full_attention'"},
+           {"layer_types", nullptr, "compress_ratios"},
+           {"mlp_layer_types", scored_first, "mlp_layer_types holds 'hash_moe' behind others"},
+           {"mlp_layer_types", nullptr, "num_hash_layers"},
+           {"partial_rotary_factor", 0.13, "partial_rotary_factor is 0.13"},
+           {"partial_rotary_factor", nullptr, "qk_rope_head_dim"},
+           {"compress_rates", {{"compressed_sparse_attention", 8}}, "entries of 8 positions for the indexer"},
+           {"compress_rates", {{"heavily_compressed_attention", 4}}, "entries of 4 positions without an indexer"},
+           {"rope_parameters", nullptr, "rope_scaling"},
+           {"rope_parameters", rope("compress", "rope_type", "linear"),
+            "rope_parameters.compress.rope_type is 'linear'"},
+           {"rope_parameters", rope("compress", "attention_factor", 1.277),
+            "rope_parameters.compress.attention_factor"},
+           {"rope_parameters", rope("compress", "truncate", false), "rope_parameters.compress.truncate"},
+           {"rope_parameters", rope("compress", "factor", nullptr), "rope_parameters.compress.factor"},
+           {"rope_parameters", rope("compress", "rope_theta", 5000), "and compress_rope_theta says otherwise"},
+           {"rope_parameters", rope("main", "partial_rotary_factor", 0.25), "the whole model's is another"},
+           {"rope_parameters", rope("main", "rope_type", "yarn"), "rope_parameters.main.rope_type is 'yarn'"},
+       })
+    expect_refused(other, fault);
+  json both = test::released_v4_flash_config();
+  both["layer_types"] = by_other_names(test::released_v4_pro_config())["layer_types"];
+  both["layer_types"].erase(both["layer_types"].begin() + 43, both["layer_types"].end());
+  expect_refused(both, {"hc_mult", 4, "layer_types are others than compress_ratios says"});
 }
 
 TEST(DeepSeekV4Config, OtherModelsAreRefusedAsSuch) {
