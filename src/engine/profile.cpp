@@ -129,8 +129,8 @@ int Profile::track_of_caller() {
   const auto track = static_cast<int>(found - tracks_.begin());
   if (found != tracks_.end()) return track;
   tracks_.push_back(std::this_thread::get_id());
-  file_ << fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}", track,
-                       track == 0 ? "engine" : fmt::format("reader {}", track));
+  file_ << fmt::format(",\n{{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":{},\"args\":{{\"name\":\"{}\"}}}}",
+                       track, track == 0 ? "engine" : fmt::format("reader {}", track));
   return track;
 }
 

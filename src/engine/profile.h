@@ -1,5 +1,5 @@
-// Where the time of a run went, as a file in Chrome's trace format: Perfetto (ui.perfetto.dev) and chrome://tracing open
-// it.
+// Where the time of a run went, as a file in Chrome's trace format: Perfetto (ui.perfetto.dev) and chrome://tracing
+// open it.
 //
 // A profile looks at the seams: it wraps the stores and the files of an engine and writes down when each was called and
 // when it answered. One track is the engine's own thread: passes, within them the steps of the walk, and every wait for
