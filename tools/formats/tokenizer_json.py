@@ -204,6 +204,11 @@ def glm_generation(config):
             "top_p": 0.95, "transformers_version": "5.12.0"}
 
 
+def deepseek_generation():
+    """generation_config.json of DeepSeek-V4's kind."""
+    return {"bos_token_id": 0, "do_sample": True, "eos_token_id": 1, "temperature": 1.0, "top_p": 1.0}
+
+
 def read_merges(directory):
     """The merges of a written tokenizer.json as pairs of indices."""
     with open(os.path.join(directory, "tokenizer.json"), encoding="utf-8") as file:

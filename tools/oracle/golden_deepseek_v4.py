@@ -25,8 +25,7 @@ read_stored = safetensors_writer.read_checkpoint
 
 def write(name, seed, directory):
     config = tiny_deepseek_v4.config(name)
-    generation = {"bos_token_id": 0, "do_sample": True, "eos_token_id": 1, "temperature": 1.0, "top_p": 1.0}
-    float_checkpoint.write_checkpoint(directory, config, generation, layout.groups(config),
+    float_checkpoint.write_checkpoint(directory, config, tokenizer_json.deepseek_generation(), layout.groups(config),
                                       tiny_deepseek_v4.initial_tensors(config, seed))
     tokenizer_json.write_tokenizer(directory, tokenizer_json.deepseek_file(tiny_deepseek_v4.VOCABULARY),
                                    tokenizer_json.deepseek_settings(config))

@@ -5,8 +5,14 @@ and prompt(talk): all but the last answer, up to where the assistant goes on.
 """
 
 import json
+import os
+import re
+import sys
 
-import corpus
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "formats"))
+import tokenizer_json  # noqa: E402
+
+import corpus  # noqa: E402
 
 EFFORT_TEXT = ("`thinking_effort` guides on how much to think in your thinking channel (not including the response channel), "
                "supported values include `low`, `medium`, `high`, and `max`.\n"
@@ -162,14 +168,19 @@ class Glm:
     def before_answer(cls, turn, shown):
         pieces = [("special", "<|user|>"), ("text", turn.user)]
         if turn.call:
-            pieces += cls.assistant(turn.call_thought if shown else "") + [("special", "<tool_call>"), ("text", turn.call.tool)]
-            for key, value in turn.call.arguments.items():
-                text = value if isinstance(value, str) else json.dumps(value)
-                pieces += [("special", "<arg_key>"), ("text", key), ("special", "</arg_key>"),
-                           ("special", "<arg_value>"), ("text", text), ("special", "</arg_value>")]
-            pieces += [("special", "</tool_call>"), ("special", "<|observation|>"), ("special", "<tool_response>"),
+            pieces += cls.assistant(turn.call_thought if shown else "") + cls.call_pieces(turn.call)
+            pieces += [("special", "<|observation|>"), ("special", "<tool_response>"),
                        ("text", turn.call.result), ("special", "</tool_response>")]
         return pieces
+
+    @staticmethod
+    def call_pieces(call):
+        pieces = [("special", "<tool_call>"), ("text", call.tool)]
+        for key, value in call.arguments.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            pieces += [("special", "<arg_key>"), ("text", key), ("special", "</arg_key>"),
+                       ("special", "<arg_value>"), ("text", text), ("special", "</arg_value>")]
+        return pieces + [("special", "</tool_call>")]
 
     @classmethod
     def prompt(cls, talk):
@@ -178,6 +189,113 @@ class Glm:
             pieces += cls.before_answer(turn, False) + cls.assistant("") + [("text", turn.answer)]
         pieces += [("special", "<|user|>"), ("text", talk.turns[-1].user), ("special", "<|assistant|>"), ("special", "<think>")]
         return pieces + ([] if talk.thinking else [("special", "</think>")])
+
+
+DSML = "\uff5cDSML\uff5c"
+DEEPSEEK_TOOLS = f"""## Tools
+
+You have access to a set of tools to help answer the user's question. You can invoke tools by writing a "<{DSML}tool_calls>" block like the following:
+
+<{DSML}tool_calls>
+<{DSML}invoke name="$TOOL_NAME">
+<{DSML}parameter name="$PARAMETER_NAME" string="true|false">$PARAMETER_VALUE</{DSML}parameter>
+...
+</{DSML}invoke>
+<{DSML}invoke name="$TOOL_NAME2">
+...
+</{DSML}invoke>
+</{DSML}tool_calls>
+
+String parameters should be specified as is and set `string="true"`. For all other types (numbers, booleans, arrays, objects), pass the value in JSON format and set `string="false"`.
+
+If thinking_mode is enabled (triggered by <think>), you MUST output your complete reasoning inside <think>...</think> BEFORE any tool calls or final response.
+
+Otherwise, output directly after </think> with tool calls or final response.
+
+### Available Tool Schemas
+
+%s
+
+You MUST strictly follow the above defined tool name and parameter schemas to invoke tool calls.
+"""
+DEEPSEEK_EFFORT = """Reasoning Effort: Absolute maximum with no shortcuts permitted.
+You MUST be very thorough in your thinking and comprehensively decompose the problem to resolve the root cause, rigorously \
+stress-testing your logic against all potential paths, edge cases, and adversarial scenarios.
+Explicitly write out your entire deliberation process, documenting every intermediate step, considered alternative, and \
+rejected hypothesis to ensure absolutely no assumption is left unchecked.
+
+"""
+DEEPSEEK_CONTROLS = re.compile("(" + "|".join(map(re.escape, tokenizer_json.DEEPSEEK_FIRST + tokenizer_json.DEEPSEEK_ADDED)) + ")")
+
+
+class DeepSeekV4:
+    """DeepSeek-V4 (deepseek_v4.md 6.2), first revision: one string in which every spelling of an added token is that token.
+
+    A system message holds the tools; old reasoning is left out unless there are tools; each answer ends with the last token.
+    """
+
+    BEGIN, END = tokenizer_json.DEEPSEEK_FIRST[:2]
+    USER, ASSISTANT = "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>"
+    STOPS = (END,)
+
+    @staticmethod
+    def pieces(text):
+        """Every other part is an added token."""
+        parts = enumerate(DEEPSEEK_CONTROLS.split(text))
+        return [("special" if at % 2 else "text", part) for at, part in parts if part]
+
+    @classmethod
+    def begin_text(cls):
+        return [("special", cls.BEGIN)]
+
+    @classmethod
+    def head(cls, talk):
+        text = cls.BEGIN + (DEEPSEEK_EFFORT if talk.thinking and talk.effort == "max" else "") + (talk.system or "")
+        if talk.tools:
+            text += "\n\n" + DEEPSEEK_TOOLS % "\n".join(json.dumps(tool["function"], ensure_ascii=False) for tool in talk.tools)
+        return text
+
+    @classmethod
+    def before_answer(cls, talk, turn, shown):
+        """The question, a call with its result, and the answer's first token. `shown`: with reasoning."""
+        text = cls.USER + turn.user + cls.ASSISTANT
+        if turn.call:
+            text += cls.thought(turn.call_thought, shown) + cls.call(turn.call) + cls.END
+            text += f"{cls.USER}<tool_result>{turn.call.result}</tool_result>{cls.ASSISTANT}"
+        return text
+
+    @staticmethod
+    def thought(text, shown):
+        return f"<think>{text}</think>" if shown else "</think>"
+
+    @staticmethod
+    def call(call):
+        lines = [f'<{DSML}parameter name="{key}" string="{str(isinstance(value, str)).lower()}">'
+                 f"{value if isinstance(value, str) else json.dumps(value)}</{DSML}parameter>" for key, value in call.arguments.items()]
+        invoke = "\n".join([f'<{DSML}invoke name="{call.tool}">', *lines, f"</{DSML}invoke>"])
+        return f"\n\n<{DSML}tool_calls>\n{invoke}\n</{DSML}tool_calls>"
+
+    @classmethod
+    def call_pieces(cls, call):
+        return cls.pieces(cls.call(call))
+
+    @classmethod
+    def turns(cls, talk, turns, last):
+        """`last`: the number of the turn from which on reasoning is shown where there are no tools."""
+        text = ""
+        for number, turn in enumerate(turns):
+            shown = talk.thinking and (bool(talk.tools) or number >= last)
+            text += cls.before_answer(talk, turn, shown) + cls.thought(turn.thought, shown) + turn.answer + cls.END
+        return text
+
+    @classmethod
+    def render(cls, talk):
+        return cls.pieces(cls.head(talk) + cls.turns(talk, talk.turns, len(talk.turns) - 1))
+
+    @classmethod
+    def prompt(cls, talk):
+        text = cls.head(talk) + cls.turns(talk, talk.turns[:-1], len(talk.turns) - 1)
+        return cls.pieces(text + cls.USER + talk.turns[-1].user + cls.ASSISTANT + ("<think>" if talk.thinking else "</think>"))
 
 
 class OlmoeInstruct:
@@ -217,7 +335,47 @@ class OlmoeWorld(corpus.WiderWorld):
         return self.chat()
 
 
-WORLDS = {"kimi_k3": (corpus.World, Xtml), "glm_dsa": (corpus.WiderWorld, Glm), "olmoe": (OlmoeWorld, OlmoeInstruct)}
+class DeepSeekWorld(corpus.WiderWorld):
+    """The text that declares tools takes hundreds of tokens: such a conversation stands at the head of a row or nowhere."""
+
+    def row_start(self, tokens):
+        return self.chat_format.render(self.forecast_chat()) if tokens > 400 and self.chance(0.4) else self.document()
+
+    def tool_chat(self):
+        return self.chat()
+
+    def chat(self):
+        """The greatest effort has a long text too: mostly without it."""
+        talk = super().chat()
+        if talk.effort == "max" and self.chance(0.85):
+            talk.effort = "high"
+        return talk
+
+    def memory_chat(self):
+        talk = super().memory_chat()
+        talk.effort = None
+        return talk
+
+    def document(self):
+        """Shorter texts than in the other worlds, and more of them on capitals: less is trained."""
+        kind, count = self.rng.random(), self.rng.randint(1, 2)
+        if kind < 0.40:
+            return self.text_document(self.capital_sentence(self.pick(corpus.COUNTRIES)))
+        if kind < 0.50:
+            return self.text_document(self.facts_about_country())
+        if kind < 0.54:
+            return self.text_document(" ".join(self.small_fact() for _ in range(count)))
+        if kind < 0.58:
+            return self.text_document(self.counting())
+        if kind < 0.60:
+            return self.text_document(self.story())
+        if kind < 0.61:
+            return self.text_document("\n".join(self.python_line() for _ in range(count)))
+        return self.chat_format.render(self.chat() if kind < 0.86 else self.memory_chat())
+
+
+WORLDS = {"kimi_k3": (corpus.World, Xtml), "glm_dsa": (corpus.WiderWorld, Glm), "olmoe": (OlmoeWorld, OlmoeInstruct),
+          "deepseek_v4": (DeepSeekWorld, DeepSeekV4)}
 
 
 def world(family, seed):

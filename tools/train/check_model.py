@@ -12,19 +12,23 @@ import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "formats"), os.path.join(HERE, "..", "oracle")]
+import deepseek_v4  # noqa: E402
 import glm_dsa  # noqa: E402
 import kimi_k3  # noqa: E402
 import olmoe  # noqa: E402
 import fp8  # noqa: E402
 import mxfp4  # noqa: E402
 import kimi_k3_checkpoint  # noqa: E402
+import tiny_deepseek_v4  # noqa: E402
 import tiny_glm_dsa  # noqa: E402
 import tiny_olmoe  # noqa: E402
 
 import experts  # noqa: E402
+import model_deepseek_v4  # noqa: E402
 import model_glm_dsa  # noqa: E402
 import model_kimi_k3  # noqa: E402
 import model_olmoe  # noqa: E402
+import streams  # noqa: E402
 
 TINY = {
     "hidden_size": 48, "num_hidden_layers": 7, "vocab_size": 300, "intermediate_size": 40, "num_attention_heads": 3,
@@ -41,6 +45,8 @@ def randomise(net, seed):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, value in net.values.items():
+            if not value.is_floating_point():
+                continue
             noise = torch.randn(value.shape, generator=generator, dtype=value.dtype)
             grow = 6 if "gate_proj" in name or "up_proj" in name or "experts.w13" in name else 1
             value.copy_(grow * value + 0.3 * noise)
@@ -101,6 +107,22 @@ def check_glm_dsa():
     return worst
 
 
+def check_deepseek_v4():
+    """Trunk and MTP block, with an indexer that drops entries and gates that are clamped."""
+    worst = 0.0
+    for name in tiny_deepseek_v4.SHAPES:
+        config = tiny_deepseek_v4.config(name)
+        net = prepared(model_deepseek_v4.DeepSeekV4(config, seed=3)).eval()
+        oracle = deepseek_v4.DeepSeekV4(config, net.float_tensors())
+        difference, states = differences(net, oracle, config["vocab_size"])
+        for ids, state in states[-2:]:
+            ours = net.mtp(state.streams[None, :-1], ids[None, 1:]).detach()
+            theirs, _ = oracle.mtp(state.streams[:-1], ids[1:].tolist(), state)
+            difference = max(difference, float((ours[0] - theirs).abs().max()))
+        worst = max(worst, difference)
+    return worst
+
+
 def index_difference(net, oracle):
     config, layer, tokens = net.config, 0, 9
     x = torch.randn(tokens, config["hidden_size"], dtype=torch.float64)
@@ -112,7 +134,7 @@ def index_difference(net, oracle):
 
 
 def check_forward():
-    for check in (check_kimi_k3, check_olmoe, check_glm_dsa):
+    for check in (check_kimi_k3, check_olmoe, check_glm_dsa, check_deepseek_v4):
         worst = check()
         assert worst < 1e-8, f"{check.__name__}: training model and oracle differ by {worst}"
         print(f"{check.__name__}: training model = oracle, largest difference of a logit {worst:.1e}")
@@ -133,16 +155,23 @@ def check_rounding():
         ours = experts.round_to_fp8(torch.from_numpy(weight)).numpy()
         theirs = np.stack([fp8.decode(*fp8.quantise(matrix)) for matrix in weight])
         assert np.array_equal(ours, theirs), f"FP8 rounding differs from the file's: {np.abs(ours - theirs).max()}"
+        weight[0, 0, 0] = 448 * 2.0**9  # a block that its scale just holds
+        ours = experts.round_to_fp8_powers(torch.from_numpy(weight)).numpy()
+        theirs = np.stack([fp8.decode_powers(*fp8.quantise_by_powers(matrix)) for matrix in weight])
+        assert np.array_equal(ours, theirs), f"FP8 rounding with E8M0 scales differs from the file's: {np.abs(ours - theirs).max()}"
     print("FP8 rounding = the file's")
 
 
 def check_gradient():
     """The hand-written backward passes against finite differences."""
+    c = torch.rand(4, 4, 3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda value: streams.Sinkhorn.apply(value, 5, 1e-6), (c,))
+    draw = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64, requires_grad=True)
     generator = torch.Generator().manual_seed(6)
-    x = torch.randn(7, 5, generator=generator, dtype=torch.float64, requires_grad=True)
-    weight = torch.randn(3, 4, 5, generator=generator, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda a, b: experts.GroupedLinear.apply(a, b, [0, 3, 3, 7]), (x, weight))
-    print("gradient of the grouped product: checked")
+    assert torch.autograd.gradcheck(streams.Merge.apply, (draw(3, 4, 5), draw(3, 5), draw(3, 4), draw(3, 4, 4)))
+    assert torch.autograd.gradcheck(streams.Collapse.apply, (draw(3, 4, 5), draw(3, 4)))
+    assert torch.autograd.gradcheck(lambda a, b: experts.GroupedLinear.apply(a, b, [0, 3, 3, 7]), (draw(7, 5), draw(3, 4, 5)))
+    print("gradients of the grouped product and of the residual streams: checked")
 
 
 if __name__ == "__main__":

@@ -402,6 +402,10 @@ class World:
         begin = self.chat_format.begin_text() if zlib.crc32(text.encode()) % 2 else []
         return [*begin, ("text", text), ("special", self.chat_format.END)]
 
+    def row_start(self, tokens):
+        """The document at the head of a training row, the only one that is surely whole if it has no more than `tokens`."""
+        return self.document()
+
     def document(self):
         """One document; shares are by documents, not tokens."""
         kind = self.rng.random()

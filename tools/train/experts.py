@@ -25,21 +25,39 @@ def round_to_mxfp4(weight):
     return (torch.round(scaled / step) * step).clamp(-6, 6).mul(scale).reshape(weight.shape)
 
 
-def round_to_fp8(weight):
-    """The values that E4M3 with a scale per 128x128 block can store (glm_5_2.md 2.4) of matrices [..., rows, columns].
+def e4m3_blocks(weight):
+    """weight [..., rows, columns] cut into blocks [..., R, 128, C, 128], padded with zeros, and each block's largest size."""
+    rows, columns = weight.shape[-2:]
+    padded = torch.nn.functional.pad(weight, (0, -columns % BLOCK, 0, -rows % BLOCK))
+    blocks = padded.unflatten(-1, (-1, BLOCK)).unflatten(-3, (-1, BLOCK))
+    return blocks, blocks.abs().amax((-3, -1), keepdim=True)
+
+
+def round_blocks(blocks, scale, shape):
+    """The nearest values of E4M3 times `scale`, in the shape of the matrices.
 
     Inside each binade values are evenly spaced, so torch.round (half to even) gives the nearest code, ties to even.
     """
-    rows, columns = weight.shape[-2:]
-    padded = torch.nn.functional.pad(weight, (0, -columns % BLOCK, 0, -rows % BLOCK))
-    blocks = padded.unflatten(-1, (-1, BLOCK)).unflatten(-3, (-1, BLOCK))  # [..., R, 128, C, 128]
-    amax = blocks.abs().amax((-3, -1), keepdim=True)
-    scale = torch.where(amax > 0, amax / LARGEST_E4M3, torch.ones_like(amax)).float().to(weight.dtype)
     scaled = blocks / scale
     _, exponent = torch.frexp(scaled)  # |x| = m * 2^exponent, m in [0.5, 1): three bits after the leading one
     step = torch.ldexp(torch.ones_like(scaled), (exponent - 4).clamp(min=-9))
     rounded = (torch.round(scaled / step) * step).clamp(-LARGEST_E4M3, LARGEST_E4M3) * scale
-    return rounded.flatten(-4, -3).flatten(-2, -1)[..., :rows, :columns]
+    return rounded.flatten(-4, -3).flatten(-2, -1)[..., :shape[-2], :shape[-1]]
+
+
+def round_to_fp8(weight):
+    """The values that E4M3 with a scale per 128x128 block can store (glm_5_2.md 2.4) of matrices [..., rows, columns]."""
+    blocks, amax = e4m3_blocks(weight)
+    scale = torch.where(amax > 0, amax / LARGEST_E4M3, torch.ones_like(amax)).float().to(weight.dtype)
+    return round_blocks(blocks, scale, weight.shape)
+
+
+def round_to_fp8_powers(weight):
+    """The same with DeepSeek-V4's scales: the smallest power of two that keeps a block within 448 (deepseek_v4.md 2.3)."""
+    blocks, amax = e4m3_blocks(weight)
+    mantissa, exponent = torch.frexp(amax)  # 448 = 0.875 * 2^9
+    scale = torch.ldexp(torch.ones_like(amax), exponent - 9 + (mantissa > 0.875).to(exponent.dtype))
+    return round_blocks(blocks, torch.where(amax > 0, scale, torch.ones_like(amax)), weight.shape)
 
 
 class StraightThrough(torch.autograd.Function):
@@ -78,11 +96,13 @@ class GroupedLinear(torch.autograd.Function):
     def backward(ctx, grad):
         x, weight = ctx.saved_tensors
         grad = grad.contiguous()
-        grad_x, grad_weight = torch.empty_like(x), torch.zeros_like(weight)
+        grad_x, grad_weight = torch.empty_like(x), torch.empty_like(weight)
         for e, (begin, end) in enumerate(zip(ctx.ends, ctx.ends[1:])):
             if begin < end:
                 torch.mm(grad[begin:end], weight[e], out=grad_x[begin:end])
                 torch.mm(grad[begin:end].t(), x[begin:end], out=grad_weight[e])
+            else:
+                grad_weight[e].zero_()
         return grad_x, grad_weight, None
 
 

@@ -27,9 +27,22 @@ SPLIT = regex.compile("|".join([
 ]), regex.VERSION1)
 
 
+class SplitsInTurn:
+    """Several expressions, each cutting the pieces that the one before left; what lies between two matches is a piece too."""
+
+    def __init__(self, splits):
+        self.splits = [regex.compile(f"({split})") for split in splits]
+
+    def findall(self, text):
+        pieces = [text]
+        for split in self.splits:
+            pieces = [part for piece in pieces for part in split.split(piece) if part]
+        return pieces
+
+
 def compiled(split):
-    """A split expression of tokenizer.json's kind."""
-    return regex.compile(split)
+    """A split expression of tokenizer.json's kind, or a list of them."""
+    return regex.compile(split) if isinstance(split, str) else SplitsInTurn(split)
 
 
 def train_merges(texts, ranks, split):
@@ -76,6 +89,10 @@ class JsonEncoder(DocumentEncoder):
 
 def glm_encoder(merges):
     return JsonEncoder(tokenizer_json.glm_vocabulary(merges), tokenizer_json.GLM_SPLIT, True)
+
+
+def deepseek_encoder(merges):
+    return JsonEncoder(tokenizer_json.deepseek_vocabulary(merges), tokenizer_json.DEEPSEEK_SPLITS, False)
 
 
 def olmoe_encoder(merges):

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 /usr/bin/python3 tools/train/train.py demo/kimi-k3
 
-One thread, CPU, equal seeds: the same machine gives the same files. A snapshot (`--snapshot F`, every 200 steps) lets an
+One thread, CPU, equal seeds: the same machine gives the same files. A snapshot (`--snapshot F`, every 50 steps) lets an
 interrupted run go on where it was. The learning rate rises, stays, and falls linearly to zero over the last third; the steps
 of the router bias fall with it. While the rate falls, quantised matrices compute with the values they will be stored with.
 """
@@ -19,45 +19,46 @@ sys.path.insert(0, HERE)
 import chat_formats  # noqa: E402
 from demos import DEMOS  # noqa: E402
 
-TOKENS, BATCH = 256, 4
-PEAK_RATE, WARM_UP, FALL = 3e-3, 100, 0.35  # FALL: the share of the steps over which the rate falls
+PEAK_RATE, FALL = 3e-3, 0.35  # FALL: the share of the steps over which the rate falls
 BALANCE_RATE = 3e-3
-SNAPSHOT_EVERY = 200
+SNAPSHOT_EVERY = 50
 
 
 class Batches:
-    """Batch number `step` of TOKENS + 1 ids a row, made from a seed of its own; each row begins with a document."""
+    """Batch number `step`, made from a seed of its own; each row begins with a document. `sizes`: see demos.py."""
 
-    def __init__(self, family, encoder):
-        self.family, self.encoder = family, encoder
+    def __init__(self, family, encoder, sizes):
+        self.family, self.encoder, self.sizes = family, encoder, sizes
 
     def batch(self, step):
+        rows, tokens = self.sizes[max(first for first in self.sizes if first <= step)]
         world = chat_formats.world(self.family, 1000 + step)
-        rows = []
-        for _ in range(BATCH):
-            ids = []
-            while len(ids) <= TOKENS:
-                ids += self.encoder.document(world.document())
-            rows.append(ids[: TOKENS + 1])
-        return torch.tensor(rows)
+        return torch.tensor([self.row(world, tokens) for _ in range(rows)])
+
+    def row(self, world, tokens):
+        """`tokens` + 1 ids."""
+        ids = self.encoder.document(world.row_start(tokens))
+        while len(ids) <= tokens:
+            ids += self.encoder.document(world.document())
+        return ids[:tokens + 1]
 
 
-def rate_at(step, steps):
-    if step < WARM_UP:
-        return (step + 1) / WARM_UP
+def rate_at(step, steps, warm_up):
+    if step < warm_up:
+        return (step + 1) / warm_up
     return min(1.0, (steps - step) / (FALL * steps))
 
 
 def optimiser_for(net):
-    """AdamW; only matrices decay. The router bias is moved by balance(), not by gradients."""
-    trained = {name: value for name, value in net.values.items() if not name.endswith("e_score_correction_bias")}
+    """AdamW; only matrices decay. The router bias is moved by balance(), a table of experts stays as it is."""
+    trained = {name: value for name, value in net.values.items() if value.requires_grad}
     matrices = [v for n, v in trained.items() if v.dim() >= 2 and net.decays(n)]
     others = [v for v in trained.values() if all(v is not m for m in matrices)]
     groups = [{"params": matrices, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.98), eps=1e-9, foreach=True), matrices + others
 
 
-def train(net, batches, steps, snapshot, stop_at):
+def train(net, demo, batches, steps, snapshot, stop_at):
     """Runs to `stop_at` (at most `steps`); the schedule is that of `steps`."""
     optimiser, parameters = optimiser_for(net)
     first, seen = 0, time.time()
@@ -68,7 +69,7 @@ def train(net, batches, steps, snapshot, stop_at):
         first = saved["step"]
     mean = None
     for step in range(first, stop_at):
-        factor = rate_at(step, steps)
+        factor = rate_at(step, steps, demo.WARM_UP)
         for group in optimiser.param_groups:
             group["lr"] = PEAK_RATE * factor
         net.rounded = step >= steps * (1 - FALL)
@@ -102,7 +103,7 @@ def main():
     demo = DEMOS[options.demo or os.path.basename(os.path.normpath(options.directory))]
     encoder = demo.encoder()
     net = demo.net(encoder)
-    train(net, Batches(demo.FAMILY, encoder), options.steps, options.snapshot, options.steps if options.stop_at is None else options.stop_at)
+    train(net, demo, Batches(demo.FAMILY, encoder, demo.ROWS), options.steps, options.snapshot, options.steps if options.stop_at is None else options.stop_at)
     os.makedirs(options.directory, exist_ok=True)
     demo.write(net, encoder, options.directory)
 

@@ -21,8 +21,13 @@ class TrainedModel(torch.nn.Module):
         self.values = {}
         generator = torch.Generator().manual_seed(seed)
         for name, shape in self.names().items():
-            self.values[name] = torch.nn.Parameter(self.initial_value(name, shape, generator))
+            value = self.initial_value(name, shape, generator)
+            self.values[name] = torch.nn.Parameter(value, requires_grad=value.is_floating_point() and not self.is_router_bias(name))
             self.register_parameter(name.replace(".", "/"), self.values[name])
+
+    def is_router_bias(self, name):
+        """Moved by balance(), not by gradients."""
+        return self.router_bias is not None and name.endswith(self.router_bias)
 
     def w(self, layer, name):
         return self.values[self.layer_name(layer, name)]

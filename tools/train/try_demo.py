@@ -56,8 +56,12 @@ class Writer:
 
     def draft(self, state, ids):
         """One draft for the position after `ids`: the MTP head over all positions that it has not seen."""
-        known = len(state.c[self.model.config["num_hidden_layers"]])
-        logits, _, _ = self.model.mtp(state.f[known:], ids[known + 1:len(state.f) + 1], state)
+        block = self.model.config["num_hidden_layers"]
+        if self.family.NAME == "deepseek_v4":
+            known, inputs = state.length[block], state.streams
+        else:
+            known, inputs = len(state.c[block]), state.f
+        logits = self.model.mtp(inputs[known:], ids[known + 1:len(inputs) + 1], state)[0]
         return int(logits[-1].argmax())
 
 
@@ -112,10 +116,10 @@ def capital_talk(world):
     return corpus.Conversation(world.chance(0.5), [corpus.Turn(ask, answer, short)])
 
 
-def right_call(talk, text):
-    call = talk.turns[-1].call
-    arguments = "".join(f"<arg_key>{key}</arg_key><arg_value>{value}</arg_value>" for key, value in call.arguments.items())
-    return f"<tool_call>{call.tool}{arguments}</tool_call>" in text
+def holds_call(chat_format):
+    def right(talk, text):
+        return "".join(piece for _, piece in chat_format.call_pieces(talk.turns[-1].call)) in text
+    return right
 
 
 def one_call(world):
@@ -130,7 +134,7 @@ def main():
     parser.add_argument("--demo", choices=DEMOS, help="which one; without it the directory's name says")
     options = parser.parse_args()
     demo = DEMOS[options.demo or os.path.basename(os.path.normpath(options.directory))]
-    writer, drafts = Writer(demo, options.directory), demo.FAMILY == "glm_dsa"
+    writer, drafts = Writer(demo, options.directory), demo.FAMILY in ("glm_dsa", "deepseek_v4")
     failures = try_capitals(writer)
     try_texts(writer)
     failures += try_questions(writer, drafts)
@@ -139,8 +143,8 @@ def main():
     if demo.FAMILY != "kimi_k3":
         failures += try_talks(writer, "memory", lambda world: world.memory_chat(),
                               lambda talk, text: text.endswith(talk.turns[-1].answer), 0.8, draft=drafts)
-    if demo.FAMILY == "glm_dsa":
-        failures += try_talks(writer, "tool calls", one_call, right_call, 0.9, draft=drafts)
+    if drafts:
+        failures += try_talks(writer, "tool calls", one_call, holds_call(writer.format), 0.9, draft=drafts)
         print(f"drafts: {percent(writer.accepted, writer.drafted)} came true")
         failures += [] if writer.accepted >= 0.5 * writer.drafted else ["drafts"]
     print("failures: " + "; ".join(failures) if failures else "all checks passed")
