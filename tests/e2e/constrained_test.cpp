@@ -28,7 +28,7 @@ void expect_person(const std::string& text) {
 std::filesystem::path demo(const char* name) { return demo_model().parent_path() / name; }
 
 class Constrained : public testing::TestWithParam<const char*> {};
-constexpr const char* kDemos[] = {"kimi-k3", "olmoe", "glm-5.2"};  // models that speak
+constexpr const char* kDemos[] = {"kimi-k3", "olmoe", "glm-5.2", "deepseek-v4"};
 INSTANTIATE_TEST_SUITE_P(Families, Constrained, testing::ValuesIn(kDemos), family_name);
 
 TEST_P(Constrained, RunWritesWhatGrammarsAndSchemasAllow) {
