@@ -116,7 +116,7 @@ TEST_F(DamageOfV4, AShardIsCutInTheWeightsOfItsExperts) {
 TEST_F(DamageOfV4, VerifyNamesEveryDamagedTensor) {
   const char* const damaged[] = {"layers.0.attn.wo_a.scale", "layers.3.ffn.experts.7.w1.scale", "mtp.0.e_proj.scale",
                                  "layers.0.ffn.shared_experts.w2.weight"};
-  for (const char* name : damaged) set_tensor_byte(model(), name, 1, std::string(name).ends_with("scale") ? 255 : 0x7f);
+  for (const char* name : damaged) set_tensor_byte(model(), name, 0, std::string(name).ends_with("scale") ? 255 : 0x7f);
   const Outcome outcome = sluice({"verify", model().string()});
   EXPECT_EQ(outcome.exit_code, 4);
   for (const char* name : damaged)
