@@ -3,11 +3,14 @@
 #include "compute/cpu_ops.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -76,14 +79,37 @@ bool same(float a, float b) {
   return same(got.values(), expected.values());
 }
 
-// A stored matrix at an odd address, with nothing readable guaranteed behind its last byte (asan sees a read there).
+// Bytes with a page behind the last one that nobody may touch: whoever reads past them ends the test.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(std::size_t count) : count_(count) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t before = (count + page - 1) / page * page, mapped = before + page;
+    void* const base = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) throw std::bad_alloc();
+    mapping_ = {static_cast<std::byte*>(base), [mapped](std::byte* begin) { ::munmap(begin, mapped); }};
+    ::mprotect(mapping_.get() + before, page, PROT_NONE);
+    begin_ = mapping_.get() + before - count;
+  }
+  std::byte* data() { return begin_; }
+  std::size_t size() const { return count_; }
+  std::byte& operator[](std::size_t at) { return begin_[at]; }
+  std::byte* begin() { return begin_; }
+  std::byte* end() { return begin_ + count_; }
+
+ private:
+  std::size_t count_;
+  std::shared_ptr<std::byte> mapping_;
+  std::byte* begin_ = nullptr;
+};
+
+// A stored matrix at an odd address, with nothing readable behind its last byte.
 class Weights {
  public:
-  Weights(FormatId id, int rows, int cols, Random& random, Kind kind) {
+  Weights(FormatId id, int rows, int cols, Random& random, Kind kind)
+      : weights_(format(id).weight_bytes({rows, cols}) + 1), scales_(format(id).scale_bytes({rows, cols}) + 1) {
     const Format& stored = format(id);
     view_ = {id, {rows, cols}, nullptr, nullptr};
-    weights_.resize(stored.weight_bytes(view_.shape) + 1);
-    scales_.resize(stored.scale_bytes(view_.shape) + 1);
     for (std::byte& byte : weights_) byte = static_cast<std::byte>(random());
     if (stored.scales == ScaleKind::none && kind != Kind::wild) {
       std::vector<float> values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols));
@@ -106,7 +132,7 @@ class Weights {
   const WeightView& view() const { return view_; }
 
  private:
-  std::vector<std::byte> weights_, scales_;
+  GuardedBytes weights_, scales_;
   WeightView view_;
 };
 
