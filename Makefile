@@ -76,8 +76,8 @@ format:
 ## tidy: clang-tidy over src (minutes)
 tidy: packages
 	@scripts/packages.sh tidy
-	@$(call configured,release,build)
-	@run-clang-tidy-14 -quiet -p build -j $(JOBS) "$(CURDIR)/src/.*"
+	@$(call configured,clang,build-clang)
+	@run-clang-tidy-14 -quiet -p build-clang -j $(JOBS) "$(CURDIR)/src/.*"
 
 ## clean: remove the build folders
 clean:

@@ -77,8 +77,8 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   engine->model_ = config.open(
       engine->survey_.scope(), plan.prefill_chunk,
       {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get(), engine->id_tables_});
-  const auto logit_rows = static_cast<std::size_t>(options.logit_rows() + (options.draft_head ? 1 : 0));
-  engine->logits_.resize(logit_rows * static_cast<std::size_t>(config.vocab_size()));
+  const int logit_rows = options.logit_rows() + (options.draft_head ? 1 : 0);
+  engine->logits_.resize(static_cast<std::size_t>(logit_rows) * static_cast<std::size_t>(config.vocab_size()));
   if (options.draft_head)
     engine->hidden_.resize(static_cast<std::size_t>(plan.prefill_chunk) *
                            static_cast<std::size_t>(engine->hidden_width()));

@@ -33,7 +33,7 @@ Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> gi
   SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
   SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().logit_rows());
   const Profile::Clock::time_point begin = Profile::Clock::now();
-  const Result<> outcome =
+  Result<> outcome =
       model_->forward({.tokens = tokens,
                        .segments = segments,
                        .logit_rows = logit_rows,
