@@ -2,7 +2,6 @@
 #include "io/checked_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <limits>
 #include <map>
@@ -11,11 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "io/background_thread.h"
+
 namespace sluice {
 
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 constexpr std::uint64_t kStop = std::numeric_limits<std::uint64_t>::max();  // the tag that ends the thread
 
 class CheckedQueue final : public ReadQueue {
@@ -32,20 +32,11 @@ class CheckedQueue final : public ReadQueue {
   CheckedQueue& operator=(const CheckedQueue&) = delete;
 
   bool start() {
-    ::sigset_t all, before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own thread
-    ::pthread_attr_t attributes;
-    ::pthread_attr_init(&attributes);
-    ::pthread_attr_setstacksize(&attributes, kStackBytes);
     const auto body = [](void* queue) -> void* {
       static_cast<CheckedQueue*>(queue)->forward();
       return nullptr;
     };
-    running_ = ::pthread_create(&thread_, &attributes, body, this) == 0;
-    ::pthread_attr_destroy(&attributes);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return running_;
+    return running_ = start_background_thread(thread_, body, this);
   }
 
   void submit(std::uint64_t tag, std::span<const Extent> extents, std::span<std::byte> slot, Urgency urgency,

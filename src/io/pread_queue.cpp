@@ -5,7 +5,6 @@
 // allocate on the usual path, since every resident byte counts against the budget.
 #include <fmt/format.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "io/background_thread.h"
 #include "io/read_queue.h"
 
 namespace sluice {
@@ -26,7 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kLargestPiece = std::uint64_t{4} << 20;  // pieces of 2 to 4 MiB saturate an NVMe drive
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;      // small: a large one may become a resident huge page
 constexpr int kFutileReads = 100;  // reads in a row that brought nothing usable before a file is given up
 
 // A run of a file and where it lands: bytes [begin, end) go to `to`, of which those before `wanted_end` must come.
@@ -198,22 +197,14 @@ class PreadQueue final : public ReadQueue {
 
   void start(int readers) {
     const std::scoped_lock lock(mutex_);  // a reader looks at threads_: it waits until they are all there
-    ::sigset_t all, before;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the program's own thread
-    ::pthread_attr_t attributes;
-    ::pthread_attr_init(&attributes);
-    ::pthread_attr_setstacksize(&attributes, kStackBytes);
+    const auto body = [](void* queue) -> void* {
+      static_cast<PreadQueue*>(queue)->serve();
+      return nullptr;
+    };
     for (int reader = 0; reader < readers; ++reader) {
       ::pthread_t thread{};
-      const auto body = [](void* queue) -> void* {
-        static_cast<PreadQueue*>(queue)->serve();
-        return nullptr;
-      };
-      if (::pthread_create(&thread, &attributes, body, this) == 0) threads_.push_back(thread);
+      if (start_background_thread(thread, body, this)) threads_.push_back(thread);
     }
-    ::pthread_attr_destroy(&attributes);
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   // Reads pieces until the queue closes (a thread of ours) or is empty (a queue without threads).
