@@ -31,23 +31,12 @@ class Chat final : public ChatFormat {
   std::vector<int> stop_ids() const override { return control_.ends; }
 
   Result<ReplyForm> reply_form(const ChatOptions& options) const override {
-    return ReplyForm{.thinks = options.thinking,
-                     .to_answer = options.thinking ? std::vector<int>{control_.end_think} : std::vector<int>{},
-                     .answer_ends = control_.ends};
+    return bare_answer(options.thinking, control_.end_think, control_.ends);
   }
 
   Result<CallForm> call_form(const ChatOptions& options, std::string_view tool,
                              std::span<const CallArgument> arguments) const override {
-    const CallParts parts = call_parts(options.thinking, tool, arguments);
-    CallForm form{.ends = control_.ends};
-    TRY_TAKE(form.begin, encode_parts(parts.begin, tokenizer_));
-    TRY_TAKE(form.end, encode_parts(parts.end, tokenizer_));
-    for (const CallParts::Argument& argument : parts.arguments) {
-      CallForm::Argument& made = form.arguments.emplace_back();
-      TRY_TAKE(made.before, encode_parts(argument.before, tokenizer_));
-      TRY_TAKE(made.after, encode_parts(argument.after, tokenizer_));
-    }
-    return form;
+    return encode_call(call_parts(options.thinking, tool, arguments), control_.ends, tokenizer_);
   }
 
  private:

@@ -12,6 +12,7 @@
 
 #include "models/chat_format.h"
 #include "models/common/prompt_parts.h"
+#include "models/common/reply_forms.h"
 #include "text/tokenizer.h"
 
 namespace sluice::deepseek_v4 {
@@ -28,14 +29,6 @@ Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, 
 
 // What a reply that is held to a form consists of beside its values: a call is written as in a prompt, each text with
 // the line end behind it, since that is how these texts are cut into tokens.
-struct CallParts {
-  std::vector<PromptPart> begin;  // from the end of the reasoning or the prompt, with the tool's name
-  struct Argument {
-    std::vector<PromptPart> before, after;
-  };
-  std::vector<Argument> arguments;
-  std::vector<PromptPart> end;
-};
 CallParts call_parts(bool thinking, std::string_view tool, std::span<const CallArgument> arguments);
 
 // The tokens that structure in a reply consists of.

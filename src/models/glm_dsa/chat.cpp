@@ -1,8 +1,10 @@
 // The chat format as the engine sees it. See chat.h; chat_render.cpp and chat_parse.cpp do the work.
 #include "models/glm_dsa/chat.h"
-#include "base/text_file.h"
 
 #include <fmt/format.h>
+
+#include "base/text_file.h"
+#include "models/common/reply_forms.h"
 
 namespace sluice::glm_dsa {
 
@@ -27,9 +29,7 @@ class Chat final : public ChatFormat {
   std::vector<int> stop_ids() const override { return control_.ends; }
 
   Result<ReplyForm> reply_form(const ChatOptions& options) const override {
-    return ReplyForm{.thinks = options.thinking,
-                     .to_answer = options.thinking ? std::vector<int>{control_.end_think} : std::vector<int>{},
-                     .answer_ends = control_.ends};
+    return bare_answer(options.thinking, control_.end_think, control_.ends);
   }
 
   Result<CallForm> call_form(const ChatOptions& options, std::string_view tool,

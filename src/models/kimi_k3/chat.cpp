@@ -37,16 +37,7 @@ class Chat final : public ChatFormat {
 
   Result<CallForm> call_form(const ChatOptions& options, std::string_view tool,
                              std::span<const CallArgument> arguments) const override {
-    const ReplyParts parts = reply_parts(options.thinking, tool, arguments);
-    CallForm form{.ends = answer_ends()};
-    TRY_TAKE(form.begin, encode_parts(parts.to_call, tokenizer_));
-    TRY_TAKE(form.end, encode_parts(parts.call_end, tokenizer_));
-    for (const ReplyParts::Argument& argument : parts.arguments) {
-      CallForm::Argument& made = form.arguments.emplace_back();
-      TRY_TAKE(made.before, encode_parts(argument.before, tokenizer_));
-      TRY_TAKE(made.after, encode_parts(argument.after, tokenizer_));
-    }
-    return form;
+    return encode_call(reply_parts(options.thinking, tool, arguments).call, answer_ends(), tokenizer_);
   }
 
  private:

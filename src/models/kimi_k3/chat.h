@@ -9,6 +9,7 @@
 
 #include "models/chat_format.h"
 #include "models/common/prompt_parts.h"
+#include "models/common/reply_forms.h"
 #include "text/tokenizer.h"
 
 namespace sluice::kimi_k3 {
@@ -18,12 +19,8 @@ Result<std::vector<PromptPart>> render_prompt(const Conversation& conversation, 
 
 // What stands between the free parts of a reply (sections 6.4 and 6.5), from where the prompt ends.
 struct ReplyParts {
-  std::vector<PromptPart> to_answer, to_call;
-  struct Argument {
-    std::vector<PromptPart> before, after;
-  };
-  std::vector<Argument> arguments;
-  std::vector<PromptPart> call_end;
+  std::vector<PromptPart> to_answer;
+  CallParts call;
 };
 ReplyParts reply_parts(bool thinking, std::string_view tool, std::span<const CallArgument> arguments);
 

@@ -304,16 +304,16 @@ ReplyParts reply_parts(bool thinking, std::string_view tool, std::span<const Cal
   call.close("response");
   call.open("tools");
   call.open("call", {{"tool", std::string(tool)}, {"index", "1"}});
-  parts.to_call = call.take();
+  parts.call.begin = call.take();
   for (const CallArgument& argument : arguments) {
     Xtml before, after;
     before.open("argument", {{"key", argument.name}, {"type", argument.type}});
     after.close("argument");
-    parts.arguments.push_back({before.take(), after.take()});
+    parts.call.arguments.push_back({before.take(), after.take()});
   }
   end.close("call");
   end.close("tools");
-  parts.call_end = end.take();
+  parts.call.end = end.take();
   return parts;
 }
 
