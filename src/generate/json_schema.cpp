@@ -58,30 +58,42 @@ Result<const Json*> SchemaRules::resolved(const Json& schema, const std::string&
   return at;
 }
 
-Result<Symbol> SchemaRules::value(const Json& schema, const std::string& path, int depth) {
-  if (depth > kDeepest) return refuse(path, "is too deep");
-  if (schema.is_boolean() && schema.get<bool>()) return json_.value();
-  if (!schema.is_object()) return refuse(path, schema.is_boolean() ? "allows nothing" : "is no schema");
-  if (schema.contains("$ref")) return reference(schema, path, depth);
+// The forms in which a schema is put together from constants or other schemas, whatever is made of those.
+auto SchemaRules::combined(const Json& schema, const std::string& path,
+                           FunctionRef<std::string(const Json& constant)> written,
+                           FunctionRef<Result<Symbol>(const Json& part, const std::string& path)> made)
+    -> Result<std::optional<Symbol>> {
   if (schema.contains("enum") || schema.contains("const")) {
     TRY_TAKE(const std::vector<Json> values, constants(schema, path));
     std::vector<std::string> texts;
-    for (const Json& one : values) texts.push_back(dumped(one));
+    for (const Json& one : values) texts.push_back(written(one));
     return grammar_.one_of(std::move(texts));
   }
   if (schema.contains("anyOf") || schema.contains("oneOf")) {
     TRY_TAKE(const std::vector<Part> parts, alternatives(schema, path));
     std::vector<Sequence> ways;
     for (const Part& part : parts) {
-      TRY_TAKE(const Symbol one, value(*part.schema, part.path, depth + 1));
+      TRY_TAKE(const Symbol one, made(*part.schema, part.path));
       ways.push_back({one});
     }
     return grammar_.choice(std::move(ways));
   }
   if (schema.contains("allOf")) {
     TRY_TAKE(const Json whole, merged(schema, path));
-    return value(whole, path + "/allOf", depth + 1);
+    return made(whole, path + "/allOf");
   }
+  return std::optional<Symbol>();
+}
+
+Result<Symbol> SchemaRules::value(const Json& schema, const std::string& path, int depth) {
+  if (depth > kDeepest) return refuse(path, "is too deep");
+  if (schema.is_boolean() && schema.get<bool>()) return json_.value();
+  if (!schema.is_object()) return refuse(path, schema.is_boolean() ? "allows nothing" : "is no schema");
+  if (schema.contains("$ref")) return reference(schema, path, depth);
+  const auto part = [&](const Json& one, const std::string& where) { return value(one, where, depth + 1); };
+  const auto written = [](const Json& one) { return dumped(one); };
+  TRY_TAKE(const std::optional<Symbol> made, combined(schema, path, written, part));
+  if (made) return *made;
   return of_types(schema, path, depth);
 }
 
@@ -136,25 +148,10 @@ Result<Symbol> SchemaRules::text(const Json& schema, const std::string& path, in
     TRY_TAKE(const Json* const found, target(schema, path));
     return text(*found, path, depth + 1);
   }
-  if (schema.contains("enum") || schema.contains("const")) {
-    TRY_TAKE(const std::vector<Json> values, constants(schema, path));
-    std::vector<std::string> texts;
-    for (const Json& one : values) texts.push_back(one.get<std::string>());
-    return grammar_.one_of(std::move(texts));
-  }
-  if (schema.contains("anyOf") || schema.contains("oneOf")) {
-    TRY_TAKE(const std::vector<Part> parts, alternatives(schema, path));
-    std::vector<Sequence> ways;
-    for (const Part& part : parts) {
-      TRY_TAKE(const Symbol one, text(*part.schema, part.path, depth + 1));
-      ways.push_back({one});
-    }
-    return grammar_.choice(std::move(ways));
-  }
-  if (schema.contains("allOf")) {
-    TRY_TAKE(const Json whole, merged(schema, path));
-    return text(whole, path + "/allOf", depth + 1);
-  }
+  const auto written = [](const Json& one) { return one.get<std::string>(); };
+  const auto part = [&](const Json& one, const std::string& where) { return text(one, where, depth + 1); };
+  TRY_TAKE(const std::optional<Symbol> made, combined(schema, path, written, part));
+  if (made) return *made;
   TRY_TAKE(const Sequence inner, inside(schema, path, bare_));
   return grammar_.choice({inner});
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "generate/json_schema.h"
 
 namespace sluice {
@@ -46,6 +47,9 @@ class SchemaRules {
   };
   Result<const Json*> target(const Json& schema, const std::string& path) const;
   Result<const Json*> resolved(const Json& schema, const std::string& path) const;
+  Result<std::optional<Symbol>> combined(const Json& schema, const std::string& path,
+                                         FunctionRef<std::string(const Json& constant)> written,
+                                         FunctionRef<Result<Symbol>(const Json& part, const std::string& path)> made);
   // A string as its bare text. Requires: it is a string and nothing else.
   Result<Symbol> text(const Json& schema, const std::string& path, int depth);
   Result<Symbol> reference(const Json& schema, const std::string& path, int depth);
