@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +16,7 @@
 #include "checkpoint/fingerprint.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/write_converted.h"
 #include "engine/open_tensors.h"
 #include "io/disk_probe.h"
 
@@ -98,26 +98,6 @@ Result<> dry_run(const ConvertFlags& flags, const ConversionPlan& plan, const Fi
   return {};
 }
 
-Result<> write(const ConvertFlags& flags, const Conversion& conversion, const ConversionRun& run) {
-  note(plan_table(*conversion.plan));
-  std::optional<Progress> shown;  // made when it is known how much is left to write
-  const auto begin = std::chrono::steady_clock::now();
-  std::uint64_t written = 0;
-  TRY_TAKE(const ConversionOutcome outcome, convert(conversion, run, [&](std::uint64_t done, std::uint64_t total) {
-             if (!shown) shown.emplace("converting", total);
-             shown->at(written = done);
-           }));
-  shown.reset();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(*conversion.plan, 0)));
-  if (outcome == ConversionOutcome::already_there)
-    note(fmt::format("{}: already done", flags.out));
-  else
-    note(fmt::format("{}: {} written in {}, {}", flags.out, format_bytes(written), format_seconds(seconds),
-                     format_rate(static_cast<double>(written) / seconds)));
-  return {};
-}
-
 Result<> convert_model(const ConvertFlags& flags) {
   TRY_TAKE(const ConversionOptions options, options_of(flags));
   TRY_TAKE(const OpenTensors model, open_tensors(flags.source, flags.threads));
@@ -126,7 +106,10 @@ Result<> convert_model(const ConvertFlags& flags) {
   if (flags.dry_run) return dry_run(flags, plan, *model.files, run);
   TRY_TAKE(const std::string source, fingerprint(model.config_text, model.checkpoint->index(), *model.files));
   TRY_TAKE(std::string config, converted_config(model.config_text, source, plan));
-  return write(flags, {&plan, model.files.get(), flags.source, flags.out, std::move(config)}, run);
+  note(plan_table(plan));
+  TRY(write_converted("converting", {&plan, model.files.get(), flags.source, flags.out, std::move(config)}, run));
+  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(plan, 0)));
+  return {};
 }
 
 }  // namespace

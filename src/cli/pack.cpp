@@ -2,10 +2,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "base/thread_pool.h"
@@ -17,6 +15,7 @@
 #include "checkpoint/write_checksums.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/write_converted.h"
 #include "engine/open_tensors.h"
 
 namespace sluice::cli {
@@ -64,29 +63,6 @@ Result<> sum_up(const PackFlags& flags, const Census& census) {
                          [&](std::uint64_t done) { shown.at(done); });
 }
 
-Result<> write(const PackFlags& flags, Conversion conversion, const Census& census) {
-  const ConversionRun run{.threads = flags.threads, .cancel = &interrupt_flag()};
-  std::optional<Progress> shown;  // made when it is known how much is left to write
-  conversion.finishing = [&] {
-    shown.reset();
-    return sum_up(flags, census);
-  };
-  const auto begin = std::chrono::steady_clock::now();
-  std::uint64_t written = 0;
-  TRY_TAKE(const ConversionOutcome outcome, convert(conversion, run, [&](std::uint64_t done, std::uint64_t total) {
-             if (!shown) shown.emplace("packing", total);
-             shown->at(written = done);
-           }));
-  shown.reset();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (outcome == ConversionOutcome::already_there)
-    note(fmt::format("{}: already done", flags.out));
-  else
-    note(fmt::format("{}: {} written in {}, {}", flags.out, format_bytes(written), format_seconds(seconds),
-                     format_rate(static_cast<double>(written) / seconds)));
-  return {};
-}
-
 Result<> pack_model(const PackFlags& flags) {
   ConversionOptions options{.packs = true};
   TRY_TAKE(options.shard_bytes, parse_size(flags.shard_size, "--shard-size"));
@@ -97,7 +73,9 @@ Result<> pack_model(const PackFlags& flags) {
   if (!flags.dry_run) {
     TRY_TAKE(const std::string source, fingerprint(model.config_text, model.checkpoint->index(), *model.files));
     TRY_TAKE(std::string config, converted_config(model.config_text, source, plan));
-    TRY(write(flags, {&plan, model.files.get(), flags.source, flags.out, std::move(config)}, model.census->whole));
+    Conversion conversion{&plan, model.files.get(), flags.source, flags.out, std::move(config)};
+    conversion.finishing = [&] { return sum_up(flags, model.census->whole); };
+    TRY(write_converted("packing", std::move(conversion), {.threads = flags.threads, .cancel = &interrupt_flag()}));
     TRY_TAKE(const OpenTensors packed, open_tensors(flags.out, flags.threads));
     json["packed"] = to_json(*packed.bound);
     told += cost_table(flags.out, *packed.bound);
