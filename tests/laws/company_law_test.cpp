@@ -20,10 +20,7 @@ class Company : public testing::TestWithParam<const char*> {
  protected:
   // Everything resident, or as little as runs.
   std::unique_ptr<Engine> open(int slots, bool roomy, int chunk) const {
-    EngineOptions options;
-    options.prefill_chunk = chunk;
-    options.slots = slots;
-    return open_golden(GetParam(), options, roomy);
+    return open_golden(GetParam(), Speculate::off, slots, roomy, chunk);
   }
 };
 

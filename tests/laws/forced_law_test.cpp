@@ -14,11 +14,7 @@ namespace {
 class Forced : public testing::TestWithParam<const char*> {
  protected:
   std::unique_ptr<Engine> open(Speculate how, int slots, bool roomy, int chunk) const {
-    EngineOptions options;
-    options.speculate = how;
-    options.prefill_chunk = chunk;
-    options.slots = slots;
-    return open_golden(GetParam(), options, roomy);
+    return open_golden(GetParam(), how, slots, roomy, chunk);
   }
 };
 

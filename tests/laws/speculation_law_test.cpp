@@ -13,11 +13,7 @@ namespace {
 class Speculation : public testing::TestWithParam<const char*> {
  protected:
   std::unique_ptr<Engine> open(Speculate how, int slots, bool roomy, int chunk) const {
-    EngineOptions options;
-    options.speculate = how;
-    options.prefill_chunk = chunk;
-    options.slots = slots;
-    return open_golden(GetParam(), options, roomy);
+    return open_golden(GetParam(), how, slots, roomy, chunk);
   }
   bool has_head() const { return open(Speculate::automatic, 1, true, 16)->model().draft_head() != nullptr; }
   // Few different tokens, so that a text repeats itself, and long enough to draft.

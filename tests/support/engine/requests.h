@@ -40,6 +40,14 @@ class Recorder final : public RequestListener {
 
 // tests/golden/NAME with a context of 128 tokens: everything resident, or as little as runs.
 std::unique_ptr<Engine> open_golden(const std::string& name, EngineOptions options, bool roomy = true);
+// For batches: that many slots, prefill chunks of `chunk` rows (0: as planned).
+inline std::unique_ptr<Engine> open_golden(const std::string& name, Speculate how, int slots, bool roomy, int chunk) {
+  EngineOptions options;
+  options.speculate = how;
+  options.prefill_chunk = chunk;
+  options.slots = slots;
+  return open_golden(name, options, roomy);
+}
 
 // Of any kind, over the first `vocabulary` ids.
 Request random_request(std::mt19937& random, int vocabulary = 200);
