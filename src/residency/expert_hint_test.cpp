@@ -123,7 +123,7 @@ TEST_F(ExpertHintTest, WithAnyNumberOfSlotsEveryByteIsRight) {
 // Where there is room for more than what a pass hints at, hints cost hardly a hit: the policy, which hears of a hinted
 // layer earlier than it would otherwise, now and then lets another expert go.
 TEST_F(ExpertHintTest, HitsAreNearlyThoseOfARunWithoutHints) {
-  for (const int slots : {25, 40})
+  for (const int slots : {25, 40, kLayers * kExperts})
     for (const std::uint64_t seed : {5u, 6u, 7u, 8u}) {
       const auto hinted = store(slots), plain = store(slots);
       for (const Pass& pass : random_passes(30, 4, seed)) {
@@ -131,11 +131,17 @@ TEST_F(ExpertHintTest, HitsAreNearlyThoseOfARunWithoutHints) {
         for (int layer = 0; layer < kLayers; ++layer) {
           run_layer(*hinted, layer, pass[static_cast<std::size_t>(layer)], 0);
           run_layer(*plain, layer, pass[static_cast<std::size_t>(layer)], 0);
+          if (slots == kLayers * kExperts) {  // nothing is ever let go
+            ASSERT_EQ(hinted->stats().hits, plain->stats().hits);
+          }
         }
       }
       EXPECT_NEAR(static_cast<double>(hinted->stats().hits), static_cast<double>(plain->stats().hits),
                   0.02 * static_cast<double>(plain->stats().requests));
       EXPECT_EQ(hinted->stats().requests, plain->stats().requests);
+      if (slots == kLayers * kExperts) {
+        EXPECT_EQ(hinted->stats().bytes_read, plain->stats().bytes_read);
+      }
       EXPECT_GT(hinted->stats().begun, 20u);
       EXPECT_EQ(plain->stats().begun, 0u);
     }
