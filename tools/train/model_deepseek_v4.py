@@ -38,15 +38,8 @@ class DeepSeekV4(TrainedModel):
     router_bias = "ffn.gate.bias"
 
     def names(self):
-        config, shapes = self.config, {}
-        self.kinds = {name: kind for group in layout.groups(config) for name, (kind, _) in group.items()}  # in the files
-        for group in layout.groups(config):
-            shapes |= {name: shape for name, (_, shape) in group.items() if ".experts." not in name}
-        experts, width, inner = (config[key] for key in ("n_routed_experts", "hidden_size", "moe_intermediate_size"))
-        for layer in range(config["num_hidden_layers"] + config["num_nextn_predict_layers"]):
-            prefix = self.layer_name(layer, "ffn.experts.")
-            shapes |= {prefix + "w13": (experts, 2 * inner, width), prefix + "w2": (experts, width, inner)}
-        return shapes
+        blocks = self.config["num_hidden_layers"] + self.config["num_nextn_predict_layers"]
+        return self.stacked_names(layout.groups(self.config), range(blocks), "ffn.experts.", ("w13", "w2"))
 
     def initial_value(self, name, shape, generator):
         if name.endswith("tid2eid"):

@@ -31,15 +31,7 @@ class GlmDsa(TrainedModel):
     router_bias = "mlp.gate.e_score_correction_bias"
 
     def names(self):
-        config, shapes = self.config, {}
-        self.kinds = {name: kind for group in layout.groups(config) for name, (kind, _) in group.items()}  # in the files
-        for group in layout.groups(config):
-            shapes |= {name: shape for name, (_, shape) in group.items() if ".experts." not in name}
-        experts, width, inner = (config[key] for key in ("n_routed_experts", "hidden_size", "moe_intermediate_size"))
-        for layer in self.moe_layers():
-            prefix = self.layer_name(layer, "mlp.experts.")
-            shapes |= {prefix + "gate_up_proj": (experts, 2 * inner, width), prefix + "down_proj": (experts, width, inner)}
-        return shapes
+        return self.stacked_names(layout.groups(self.config), self.moe_layers(), "mlp.experts.", ("gate_up_proj", "down_proj"))
 
     def moe_layers(self):
         mtp = layout.mtp_layer(self.config)

@@ -25,6 +25,19 @@ class TrainedModel(torch.nn.Module):
             self.values[name] = torch.nn.Parameter(value, requires_grad=value.is_floating_point() and not self.is_router_bias(name))
             self.register_parameter(name.replace(".", "/"), self.values[name])
 
+    def stacked_names(self, groups, blocks, prefix, parts):
+        """Of names(): all tensors of the files' `groups` but single experts, which make two stacks `parts` in each of `blocks`.
+
+        Leaves what each tensor is in the files in `kinds`.
+        """
+        self.kinds = {name: kind for group in groups for name, (kind, _) in group.items()}
+        shapes = {name: shape for group in groups for name, (_, shape) in group.items() if ".experts." not in name}
+        experts, width, inner = (self.config[key] for key in ("n_routed_experts", "hidden_size", "moe_intermediate_size"))
+        for block in blocks:
+            for part, shape in zip(parts, ((experts, 2 * inner, width), (experts, width, inner)), strict=True):
+                shapes[self.layer_name(block, prefix + part)] = shape
+        return shapes
+
     def is_router_bias(self, name):
         """Moved by balance(), not by gradients."""
         return self.router_bias is not None and name.endswith(self.router_bias)
