@@ -145,7 +145,7 @@ class PreadQueue final : public ReadQueue {
       const std::scoped_lock lock(mutex_);
       stats_.bytes += bytes;
       ++stats_.requests;
-      if (!nothing_to_read) (urgency == Urgency::demand ? demand_ : next_).push_back(std::move(request));
+      if (!nothing_to_read) queue_of(urgency).push_back(std::move(request));
     }
     if (nothing_to_read)
       landings.land({tag, {}});
@@ -157,7 +157,7 @@ class PreadQueue final : public ReadQueue {
 
   void withdraw(std::uint64_t tag, const Landings& landings) override {
     std::unique_lock lock(mutex_);
-    for (std::deque<std::shared_ptr<Request>>* queue : {&demand_, &next_}) {
+    for (std::deque<std::shared_ptr<Request>>* queue : {&demand_, &next_, &idle_}) {
       const auto found = find(*queue, tag, landings);
       if (found == queue->end()) continue;
       const std::shared_ptr<Request> request = *found;
@@ -172,10 +172,13 @@ class PreadQueue final : public ReadQueue {
 
   void hurry(std::uint64_t tag, const Landings& landings) override {
     const std::scoped_lock lock(mutex_);
-    const auto found = find(next_, tag, landings);
-    if (found == next_.end()) return;
-    demand_.push_back(std::move(*found));
-    next_.erase(found);
+    for (std::deque<std::shared_ptr<Request>>* queue : {&next_, &idle_}) {
+      const auto found = find(*queue, tag, landings);
+      if (found == queue->end()) continue;
+      demand_.push_back(std::move(*found));
+      queue->erase(found);
+      return;
+    }
   }
 
   ReadStats stats() const override {
@@ -188,6 +191,9 @@ class PreadQueue final : public ReadQueue {
   const Files& files() const override { return files_; }
 
  private:
+  std::deque<std::shared_ptr<Request>>& queue_of(Urgency urgency) {
+    return urgency == Urgency::demand ? demand_ : urgency == Urgency::next ? next_ : idle_;
+  }
   static std::deque<std::shared_ptr<Request>>::iterator find(std::deque<std::shared_ptr<Request>>& queue,
                                                              std::uint64_t tag, const Landings& landings) {
     return std::ranges::find_if(queue, [&](const std::shared_ptr<Request>& request) {
@@ -227,7 +233,7 @@ class PreadQueue final : public ReadQueue {
   }
 
   std::optional<Piece> take() {
-    for (std::deque<std::shared_ptr<Request>>* queue : {&demand_, &next_}) {
+    for (std::deque<std::shared_ptr<Request>>* queue : {&demand_, &next_, &idle_}) {
       while (!queue->empty() && queue->front()->exhausted()) queue->pop_front();
       if (queue->empty()) continue;
       std::shared_ptr<Request> request = queue->front();
@@ -260,7 +266,7 @@ class PreadQueue final : public ReadQueue {
   const Files& files_;
   mutable std::mutex mutex_;
   std::condition_variable work_;
-  std::deque<std::shared_ptr<Request>> demand_, next_;
+  std::deque<std::shared_ptr<Request>> demand_, next_, idle_;
   ReadStats stats_;
   int active_ = 0;  // pieces being read
   Clock::time_point busy_since_;

@@ -2,7 +2,8 @@
 //
 // A request is a list of extents and the slot they belong to. The queue widens it to whole disk pages where a file
 // wants that, splits it into pieces that are read in parallel, retries short reads, and reports once, to the
-// requester's own Landings. Demand overtakes read-ahead. A landing is success only if every byte was written.
+// requester's own Landings. Demand overtakes read-ahead, and both overtake what is read while the disk is idle. A
+// landing is success only if every byte was written.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace sluice {
 
-enum class Urgency { demand, next };  // somebody waits; somebody will soon
+enum class Urgency { demand, next, idle };  // somebody waits; somebody will soon; while there is nothing else to read
 
 struct Landed {
   std::uint64_t tag = 0;

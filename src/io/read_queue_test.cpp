@@ -5,8 +5,10 @@
 
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "io/aligned.h"
+#include "support/gated_files.h"
 #include "support/memory_files.h"
 
 namespace sluice {
@@ -162,6 +164,31 @@ TEST(ReadQueue, AHurriedReadOvertakesReadAhead) {
   queue->hurry(9, landings);  // it has landed
   Landed none;
   EXPECT_FALSE(landings.poll(none));
+}
+
+TEST(ReadQueue, WhatIsReadWhileTheDiskIsIdleIsOvertakenByAllElse) {
+  test::MemoryFiles memory(false);
+  memory.add(test::random_bytes(16 * kDiskPage, 1));
+  test::GatedFiles files(memory);
+  const auto queue = make_pread_queue(files, 1);
+  const PageArena slots(16 * kDiskPage);
+  Landings landings;
+  const auto submit = [&](std::uint64_t tag, Urgency urgency) {  // reads the page of its number
+    const Extent extent{0, tag * kDiskPage, kDiskPage, 0};
+    queue->submit(tag, {&extent, 1}, slots.slice(tag * kDiskPage, kDiskPage), urgency, landings);
+  };
+  submit(0, Urgency::idle);
+  while (files.reads().empty()) std::this_thread::yield();
+  for (std::uint64_t tag = 1; tag < 7; ++tag) submit(tag, Urgency::idle);
+  for (std::uint64_t tag = 10; tag < 13; ++tag) submit(tag, Urgency::next);
+  submit(13, Urgency::demand);
+  queue->hurry(5, landings);  // behind the demanded one
+  queue->withdraw(4, landings);
+  files.open();
+  for (int count = 0; count < 11; ++count) landings.wait();
+  std::vector<std::uint64_t> order;
+  for (const test::GatedFiles::Read& read : files.reads()) order.push_back(read.offset / kDiskPage);
+  EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 13, 5, 10, 11, 12, 1, 2, 3, 6}));
 }
 
 TEST(ReadQueue, DestructionWaitsForEverythingQueued) {
