@@ -1,11 +1,15 @@
-// sluice bench kernels: every product kernel against the machine's read bandwidth and multiply-add peak.
+// sluice bench kernels: every product kernel against the machine's read bandwidth and multiply-add peak, and against an
+// earlier run. Only ratios are compared: they are of the same minute as their yardsticks, speeds are not.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -16,12 +20,51 @@ namespace {
 
 struct Flags {
   KernelBenchOptions options;
-  std::string json;
+  std::string json, compare;
 };
 
-nlohmann::json to_json(const KernelBench& bench) {
+// The entries of a file that --json wrote.
+class EarlierRun {
+ public:
+  static Result<EarlierRun> read(const std::string& path) {
+    EarlierRun run;
+    if (path.empty()) return run;
+    TRY_TAKE(const std::string text, read_text_file(path));
+    const nlohmann::json file = nlohmann::json::parse(text, nullptr, false);
+    const auto entries = file.is_object() ? file.find("entries") : file.end();
+    if (entries == file.end() || !entries->is_array() || !std::ranges::all_of(*entries, is_entry))
+      return fail(ErrorKind::bad_input, fmt::format("{}: not what `sluice bench kernels --json` writes", path),
+                  "give --compare such a file");
+    run.entries_ = *entries;
+    return run;
+  }
+  // The ratio that counts for this number of rows, of the same kernel on the same shape; none: not measured then.
+  std::optional<double> ratio(const KernelBenchEntry& now) const {
+    const auto same = std::ranges::find_if(entries_, [&](const nlohmann::json& then) {
+      return then.at("format") == now.format && then.at("isa") == now.isa && then.at("rows") == now.rows &&
+             then.at("shape") == nlohmann::json{now.outs, now.cols};
+    });
+    if (same == entries_.end()) return std::nullopt;
+    return same->at(now.rows == 1 ? "bandwidth_ratio" : "peak_ratio").get<double>();
+  }
+
+ private:
+  static bool is_entry(const nlohmann::json& entry) {
+    const auto numbers = [&](const char* name) { return entry.contains(name) && entry[name].is_number(); };
+    return entry.is_object() && entry.contains("format") && entry.contains("isa") && entry.contains("shape") &&
+           numbers("rows") && numbers("bandwidth_ratio") && numbers("peak_ratio");
+  }
+
+  nlohmann::json entries_ = nlohmann::json::array();
+};
+
+double counting_ratio(const KernelBenchEntry& entry) {
+  return entry.rows == 1 ? entry.bandwidth_ratio : entry.peak_ratio;
+}
+
+nlohmann::json to_json(const KernelBench& bench, const EarlierRun& earlier) {
   nlohmann::json entries = nlohmann::json::array();
-  for (const KernelBenchEntry& entry : bench.entries)
+  for (const KernelBenchEntry& entry : bench.entries) {
     entries.push_back({{"format", entry.format},
                        {"isa", entry.isa},
                        {"rows", entry.rows},
@@ -31,6 +74,8 @@ nlohmann::json to_json(const KernelBench& bench) {
                        {"gflop_per_s", entry.gflop_per_s},
                        {"peak_ratio", entry.peak_ratio},
                        {"rel_error", entry.rel_error}});
+    if (const auto before = earlier.ratio(entry)) entries.back()["earlier_ratio"] = *before;
+  }
   return {{"threads", bench.threads},
           {"read_gb_per_s", bench.read_gb_per_s},
           {"fma_gflop_per_s", bench.fma_gflop_per_s},
@@ -38,21 +83,28 @@ nlohmann::json to_json(const KernelBench& bench) {
 }
 
 Result<> run(const Flags& flags) {
-  const bool table = flags.json != "-";
+  const bool table = flags.json != "-", compares = !flags.compare.empty();
+  TRY_TAKE(const EarlierRun earlier, EarlierRun::read(flags.compare));
   if (table)
-    std::printf("%-8s %-10s %5s %13s %9s %8s %9s %8s %10s\n", "format", "isa", "rows", "weight", "GB/s", "of read",
-                "GFLOP/s", "of peak", "error");
+    std::printf("%-8s %-10s %5s %13s %9s %8s %9s %8s %10s%s\n", "format", "isa", "rows", "weight", "GB/s", "of read",
+                "GFLOP/s", "of peak", "error", compares ? "  earlier, now of it" : "");
   TRY_TAKE(const KernelBench bench, bench_kernels(flags.options, [&](const KernelBenchEntry& entry) {
              if (!table) return;
-             std::printf("%-8s %-10s %5d %13s %9.2f %8.2f %9.1f %8.2f %10.1e\n", entry.format.c_str(),
+             std::string then;
+             if (const auto before = earlier.ratio(entry))
+               then = fmt::format("{:9.2f} {:8.2f}", *before, counting_ratio(entry) / *before);
+             else if (compares)
+               then = "        -        -";
+             std::printf("%-8s %-10s %5d %13s %9.2f %8.2f %9.1f %8.2f %10.1e%s\n", entry.format.c_str(),
                          entry.isa.c_str(), entry.rows, fmt::format("{} x {}", entry.outs, entry.cols).c_str(),
-                         entry.gb_per_s, entry.bandwidth_ratio, entry.gflop_per_s, entry.peak_ratio, entry.rel_error);
+                         entry.gb_per_s, entry.bandwidth_ratio, entry.gflop_per_s, entry.peak_ratio, entry.rel_error,
+                         then.c_str());
              std::fflush(stdout);
            }));
   if (table)
     std::printf("%d threads; yardsticks (medians): read %.1f GB/s, multiply-add %.0f GFLOP/s\n", bench.threads,
                 bench.read_gb_per_s, bench.fma_gflop_per_s);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench));
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench, earlier));
 }
 
 }  // namespace
@@ -68,6 +120,10 @@ void add_bench_kernels(CLI::App& bench, Chosen& chosen) {
   command->add_option("--isa", flags->options.isa, "Only this instruction set, as `avx2`");
   command->add_flag("--full", flags->options.full,
                     "Also 2, 8, 16 and 256 rows, and the scalar kernels for all of them");
+  command
+      ->add_option("--compare", flags->compare,
+                   "What --json wrote before: its ratios beside these (of read for one row, else of peak)")
+      ->type_name("FILE");
   command->add_option("--json", flags->json, "Write the figures to a file, or - for standard output");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }
