@@ -121,6 +121,11 @@ class MessagesWriter final : public ReplyWriter {
     return stream + event("content_block_delta", {{"index", blocks_.size() - 1}, {"delta", delta}});
   }
 
+  std::string more_input(const ReplyEvent& event_of_reply) {
+    const Json delta = {{"type", "input_json_delta"}, {"partial_json", arguments_.more(event_of_reply)}};
+    return event("content_block_delta", {{"index", blocks_.size() - 1}, {"delta", delta}});
+  }
+
   std::string take(const ReplyEvent& event_of_reply) {
     switch (event_of_reply.kind) {
       case ReplyEvent::Kind::content:
@@ -138,10 +143,10 @@ class MessagesWriter final : public ReplyWriter {
         if (!open_ || blocks_.back().at("type") != "tool_use") return {};
         Json input = Json::parse(event_of_reply.text, nullptr, false);
         if (!stream_) blocks_.back()["input"] = input.is_object() ? std::move(input) : Json::object();
-        const Json delta = {{"type", "input_json_delta"}, {"partial_json", event_of_reply.text}};
-        return event("content_block_delta", {{"index", blocks_.size() - 1}, {"delta", delta}}) + close_block();
+        return more_input(event_of_reply) + close_block();
       }
       case ReplyEvent::Kind::argument:
+        return open_ && blocks_.back().at("type") == "tool_use" ? more_input(event_of_reply) : std::string();
       case ReplyEvent::Kind::turn_end:
         break;
     }
@@ -152,6 +157,7 @@ class MessagesWriter final : public ReplyWriter {
   std::size_t prompt_tokens_;
   bool stream_, open_ = false, called_ = false;
   Json blocks_ = Json::array();
+  CallArguments arguments_;  // of the open block
   ChoiceEnd end_;
 };
 

@@ -73,6 +73,24 @@ void read_choice(const Body& body, ChatAsk& ask) {
   }
 }
 
+// How the answer must look, and how hard to think about it.
+void read_output(const Body& body, std::string_view raw, ChatAsk& ask) {
+  const Body config = body.object("output_config");
+  if (const std::string effort = config.text_or("effort", {}); !effort.empty()) ask.options.effort = effort;
+  const bool in_config = config.has("format");
+  if (!in_config && !body.has("output_format")) return;
+  const Body format = in_config ? config.object("format") : body.object("output_format");
+  if (format.text("type") != "json_schema") format.wrong("type", "must be json_schema");
+  if (!format.has("schema")) format.wrong("schema", "is missing");
+  format.object("schema");
+  const std::string spelled =
+      in_config ? raw_member(raw_member(raw, "output_config"), "format") : raw_member(raw, "output_format");
+  const std::string schema = raw_member(spelled, "schema");
+  ask.generation.form_field = in_config ? "output_config.format" : "output_format";
+  ask.generation.form = {AnswerForm::Kind::json_schema, schema};
+  ask.options.response_format = {ResponseFormat::Kind::json_schema, schema, {}};
+}
+
 }  // namespace
 
 ApiResult<ChatAsk> read_messages(std::string_view raw, const ChatOptions& defaults, const SamplingParams& sampling,
@@ -92,6 +110,7 @@ ApiResult<ChatAsk> read_messages(std::string_view raw, const ChatOptions& defaul
     read_message(body.element("messages", *messages, index), ask.conversation.messages);
   ask.conversation.tools = read_tools(body, raw, "custom", "input_schema");
   read_choice(body, ask);
+  read_output(body, raw, ask);
 
   GenerationAsk& generation = ask.generation;
   generation.sampling = sampling;

@@ -57,6 +57,34 @@ TEST(MessagesRequest, NamesWhatIsWrong) {
             "stop_sequences");
 }
 
+TEST(MessagesRequest, AFormIsAskedForInTwoPlaces) {
+  const std::string rest = R"("max_tokens":1,"messages":[{"role":"user","content":"a"}]})";
+  const std::string format = R"({"type":"json_schema","schema":{"type":"object", "x":1.0}})";
+  for (const std::string& body : {R"({"output_config":{"effort":"high","format":)" + format + "}," + rest,
+                                  R"({"output_format":)" + format + "," + rest}) {
+    const auto ask = read(body);
+    ASSERT_TRUE(ask) << ask.error().message;
+    EXPECT_EQ(ask->generation.form.kind, AnswerForm::Kind::json_schema);
+    EXPECT_EQ(ask->generation.form.text, R"({"type":"object", "x":1.0})") << "spelled as it was sent";
+    EXPECT_EQ(ask->options.effort.value_or("none"), body.starts_with(R"({"output_c)") ? "high" : "none");
+  }
+  EXPECT_EQ(read(R"({"output_config":{"format":{"type":"xml"}},)" + rest).error().param, "output_config.format.type");
+  EXPECT_EQ(read(R"({"output_config":{"format":{"type":"json_schema"}},)" + rest).error().param,
+            "output_config.format.schema");
+}
+
+TEST(MessagesRequest, ToolsOfTheServerAreLeftOut) {
+  const auto ask = read(R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
+    "tools":[{"type":"web_search_20250305","name":"web_search"},{"name":"f","input_schema":{}}]})");
+  ASSERT_TRUE(ask) << ask.error().message;
+  EXPECT_EQ(ask->conversation.tools.size(), 1u);
+  EXPECT_EQ(read(R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
+    "tools":[{"type":"bash_20250124","name":"bash"}]})")
+                .error()
+                .param,
+            "tools[0].type");
+}
+
 TEST(MessagesReply, AStreamAddsUpToTheWhole) {
   const auto whole = messages_writer({"msg_1", "m", 7}, 3, false), stream = messages_writer({"msg_1", "m", 7}, 3, true);
   std::string text = stream->stream_begin();
@@ -108,7 +136,7 @@ TEST(MessagesReply, AStreamAddsUpToTheWhole) {
   EXPECT_EQ(message, wanted) << message << "\n" << wanted;
   EXPECT_EQ(wanted.at("stop_reason"), "tool_use");
   EXPECT_EQ(wanted.at("content").at(1).at("text"), "Hello");
-  EXPECT_EQ(wanted.at("content").at(2).at("input"), Json::parse(R"({"a":1})"));
+  EXPECT_EQ(wanted.at("content").at(2).at("input"), Json::parse(test::kCallArguments));
 }
 
 TEST(MessagesReply, SaysWhyItEnded) {

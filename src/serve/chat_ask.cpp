@@ -32,6 +32,12 @@ std::vector<ContentPart> read_parts(const Body& body, const char* name) {
   return parts;
 }
 
+bool is_hosted(std::string_view type) {  // types carry the date of their revision
+  constexpr std::string_view kHosted[] = {"web_search",     "web_fetch",        "file_search", "code_interpreter",
+                                          "code_execution", "image_generation", "mcp"};
+  return std::ranges::any_of(kHosted, [&](std::string_view hosted) { return type.starts_with(hosted); });
+}
+
 std::vector<std::string> read_tools(const Body& body, std::string_view raw, const char* type, const char* schema) {
   std::vector<std::string> tools;
   const Json* const list = body.list("tools");
@@ -39,8 +45,9 @@ std::vector<std::string> read_tools(const Body& body, std::string_view raw, cons
   const std::vector<std::string> spelled = raw_elements(raw_member(raw, "tools"));
   for (std::size_t index = 0; index < list->size() && index < spelled.size(); ++index) {
     const Body tool = body.element("tools", *list, index);
-    if (tool.text_or("type", type) != type)
-      tool.wrong("type", fmt::format("must be {}: tools of a server are not supported", type));
+    const std::string said = tool.text_or("type", type);
+    if (is_hosted(said)) continue;
+    if (said != type) tool.wrong("type", fmt::format("must be {}: tools known by their type are not supported", type));
     const std::string name = tool.text("name"), description = tool.text_or("description", {});
     tool.object(schema);
     const std::string parameters = tool.has(schema) ? raw_member(spelled[index], schema) : std::string();

@@ -24,7 +24,8 @@ std::vector<ContentPart> read_parts(const Body& body, const char* name);
 
 // Tools as {"type": `type`, name, description, `schema`: ...}, rewritten as chat formats know them: {"type":
 // "function", "function": {name, description, parameters}}. `raw` is the body as it was sent: schemas go into the
-// prompt spelled as there.
+// prompt spelled as there. Tools that only an API's own servers carry out are left out: nobody here can.
+bool is_hosted(std::string_view type);
 std::vector<std::string> read_tools(const Body& body, std::string_view raw, const char* type, const char* schema);
 
 // OpenAI's `tool_choice`: a word, or a function named there (`nested`: in its object "function").

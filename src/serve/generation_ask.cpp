@@ -10,6 +10,7 @@ namespace sluice::serve {
 namespace {
 
 constexpr std::size_t kMostStops = 16;
+constexpr double kLeastTopP = 1e-9;
 
 std::vector<std::string> read_stops(const Body& body) {
   const Json* const stop = body.find("stop");
@@ -62,7 +63,7 @@ GenerationAsk read_generation(const Body& body, const SamplingParams& defaults) 
   SamplingParams& sampling = ask.sampling;
   sampling.temperature = body.number_or("temperature", defaults.temperature, 0, 100);
   sampling.top_p = body.number_or("top_p", defaults.top_p, 0, 1);
-  if (!(sampling.top_p > 0)) body.wrong("top_p", "must be above 0 and at most 1");
+  if (sampling.top_p == 0) sampling.top_p = kLeastTopP;  // some callers say 0 for "the likeliest alone"
   sampling.top_k = static_cast<int>(body.integer_or("top_k", defaults.top_k, -1, INT_MAX));
   if (sampling.top_k < 0) sampling.top_k = 0;  // some callers say -1 for "all"
   sampling.min_p = body.number_or("min_p", defaults.min_p, 0, 1);

@@ -80,6 +80,7 @@ struct Choice {
   std::string content, reasoning;
   std::vector<ToolCall> calls;
   std::vector<TokenText> tokens;  // in a stream: of text that is not certain yet
+  CallArguments arguments;        // of the call in hand, in a stream
   Finish finish = Finish::length;
 };
 
@@ -161,15 +162,21 @@ class ChatWriter final : public ReplyWriter {
       }
       case ReplyEvent::Kind::call_end: {
         if (choice.calls.empty()) return Json::object();
-        choice.calls.back().arguments = event.text;
-        const Json call = {{"index", choice.calls.size() - 1}, {"function", {{"arguments", event.text}}}};
-        return {{"tool_calls", Json::array({call})}};
+        if (!options_.stream) choice.calls.back().arguments = event.text;
+        return arguments_delta(event, choice);
       }
-      case ReplyEvent::Kind::argument:  // the whole comes with the call's end
+      case ReplyEvent::Kind::argument:
+        if (!choice.calls.empty()) return arguments_delta(event, choice);
+        break;
       case ReplyEvent::Kind::turn_end:
         break;
     }
     return Json::object();
+  }
+
+  static Json arguments_delta(const ReplyEvent& event, Choice& choice) {
+    const Json call = {{"index", choice.calls.size() - 1}, {"function", {{"arguments", choice.arguments.more(event)}}}};
+    return {{"tool_calls", Json::array({call})}};
   }
 
   static Json call_json(const ToolCall& call) {

@@ -5,9 +5,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "text/json_text.h"
 #include "text/utf8_stream.h"
 
 namespace sluice::serve {
+
+std::string CallArguments::more(const ReplyEvent& event) {
+  if (event.kind == ReplyEvent::Kind::call_end) {
+    const std::string told = std::exchange(told_, {});
+    return event.text.starts_with(told) ? event.text.substr(told.size()) : std::string();
+  }
+  const std::string more = fmt::format("{}{}: {}", told_.empty() ? "{" : ", ", json_string(event.key), event.text);
+  told_ += more;
+  return more;
+}
 
 std::string sse_data(std::string_view text) { return fmt::format("data: {}\n\n", text); }
 

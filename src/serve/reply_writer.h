@@ -62,6 +62,16 @@ class ReplyWriter {
   virtual std::string whole(const Usage& usage) = 0;
 };
 
+// The arguments of a call as they become certain, one after another, so that a stream need not wait for the last.
+class CallArguments {
+ public:
+  // What follows what was told before, of an event `argument` or `call_end`: in the end it is all of call_end's text.
+  std::string more(const ReplyEvent& event);
+
+ private:
+  std::string told_;
+};
+
 // "data: ...\n\n"
 std::string sse_data(std::string_view text);
 std::string dump(const nlohmann::ordered_json& json);

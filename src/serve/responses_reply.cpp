@@ -129,6 +129,10 @@ class ResponseWriter final : public ReplyWriter {
     return stream + event("response.output_item.done", {{"output_index", items_.size() - 1}, {"item", item}});
   }
 
+  std::string more_arguments(const ReplyEvent& one) {
+    return event("response.function_call_arguments.delta", with(place(), "delta", arguments_.more(one)));
+  }
+
   std::string take(const ReplyEvent& one) {
     switch (one.kind) {
       case ReplyEvent::Kind::content:
@@ -147,10 +151,11 @@ class ResponseWriter final : public ReplyWriter {
       case ReplyEvent::Kind::call_end: {
         if (!open_ || items_.back().at("type") != "function_call") return {};
         items_.back()["arguments"] = one.text;
-        std::string stream = event("response.function_call_arguments.delta", with(place(), "delta", one.text));
+        std::string stream = more_arguments(one);
         return stream += close_item("completed");
       }
-      case ReplyEvent::Kind::argument:  // the whole comes with the call's end
+      case ReplyEvent::Kind::argument:
+        return open_ && items_.back().at("type") == "function_call" ? more_arguments(one) : std::string();
       case ReplyEvent::Kind::turn_end:
         break;
     }
@@ -161,6 +166,7 @@ class ResponseWriter final : public ReplyWriter {
   ResponseEcho echo_;
   bool stream_, open_ = false;
   Json items_ = Json::array();
+  CallArguments arguments_;  // of the open item
   Finish finish_ = Finish::stop;
   std::uint64_t events_ = 0;
 };

@@ -107,7 +107,11 @@ ResponseEcho read_echo(const Body& body, const ChatAsk& ask) {
   echo.fields["temperature"] = ask.generation.sampling.temperature;
   or_else("text", {{"format", {{"type", "text"}}}});
   or_else("tool_choice", "auto");
-  or_else("tools", Json::array());
+  echo.fields["tools"] = Json::array();
+  if (const Json* const tools = body.list("tools"))
+    for (std::size_t index = 0; index < tools->size(); ++index)
+      if (!is_hosted(body.element("tools", *tools, index).text_or("type", {})))
+        echo.fields["tools"].push_back((*tools)[index]);
   echo.fields["top_p"] = ask.generation.sampling.top_p;
   or_else("truncation", "disabled");
   echo.fields["previous_response_id"] = nullptr;

@@ -64,7 +64,7 @@ TEST(ResponseAsk, WrongFieldsAreNamed) {
   EXPECT_EQ(param(R"("input":[{"role":"user"}])"), "input[0].content");
   EXPECT_EQ(param(R"("input":[{"type":"item_reference","id":"x"}])"), "input[0].type");
   EXPECT_EQ(param(R"("input":"a","previous_response_id":"r")"), "previous_response_id");
-  EXPECT_EQ(param(R"("input":"a","tools":[{"type":"web_search"}])"), "tools[0].type");
+  EXPECT_EQ(param(R"("input":"a","tools":[{"type":"web_search"},{"type":"local_shell"}])"), "tools[1].type");
   EXPECT_EQ(param(R"("input":"a","text":{"format":{"type":"yaml"}})"), "text.format.type");
   EXPECT_EQ(param(R"("input":"a","tool_choice":"sometimes")"), "tool_choice");
   EXPECT_EQ(param(R"("input":"a","max_output_tokens":0)"), "max_output_tokens");
@@ -94,7 +94,7 @@ TEST(ResponseReply, TheStreamEndsInWhatIsSaidWhole) {
   stream += writer->stream_end(usage);
   const std::vector<Json> events = events_of(stream);
   std::map<std::string, std::string> said;  // by item: its deltas
-  std::size_t open = 0, items = 0;
+  std::size_t open = 0, items = 0, pieces_of_arguments = 0;
   for (std::size_t number = 0; number < events.size(); ++number) {
     const Json& event = events[number];
     EXPECT_EQ(event.at("sequence_number"), number);
@@ -102,12 +102,14 @@ TEST(ResponseReply, TheStreamEndsInWhatIsSaidWhole) {
     if (type == "response.output_item.added") ++open, ++items;
     if (type == "response.output_item.done") --open;
     EXPECT_LE(open, 1u);
+    if (type == "response.function_call_arguments.delta") ++pieces_of_arguments;
     if (type.ends_with(".delta")) said[event.at("item_id")] += event.at("delta").get<std::string>();
   }
   EXPECT_EQ(open, 0u);
   EXPECT_EQ(events.front().at("type"), "response.created");
   EXPECT_EQ(events.back().at("type"), "response.completed");
   EXPECT_EQ(events.back().at("response"), response);
+  EXPECT_EQ(pieces_of_arguments, 3u);
   ASSERT_EQ(response.at("output").size(), items);
   for (const Json& item : response.at("output")) {
     const std::string text = item.at("type") == "function_call"

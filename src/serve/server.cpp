@@ -1,6 +1,7 @@
 // See server.h.
 #include "serve/server.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -254,14 +255,23 @@ class TheServer final : public Server {
             .headers = {{"Cache-Control", "no-store"}}};
   }
   nlohmann::ordered_json model_json() const {
+    const std::time_t created = model_.created;
     return {{"id", model_.name},
             {"object", "model"},
             {"created", model_.created},
             {"owned_by", "sluice"},
-            {"max_model_len", model_.context}};
+            {"max_model_len", model_.context},
+            {"type", "model"},
+            {"display_name", model_.name},
+            {"created_at", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(created))}};
   }
+  // What OpenAI's clients read of a list, and what Anthropic's do.
   HttpReply models(const HttpRequest&) {
-    return {.body = dump({{"object", "list"}, {"data", nlohmann::ordered_json::array({model_json()})}})};
+    return {.body = dump({{"object", "list"},
+                          {"data", nlohmann::ordered_json::array({model_json()})},
+                          {"has_more", false},
+                          {"first_id", model_.name},
+                          {"last_id", model_.name}})};
   }
   HttpReply one_model(const HttpRequest&) { return {.body = dump(model_json())}; }
 

@@ -8,11 +8,15 @@
 
 namespace sluice::test {
 
+constexpr const char* kCallArguments = R"({"a": 1, "b": {"c": "\""}})";
+
 inline std::vector<serve::Piece> reply_in_pieces() {
   return {{{reasoning("hm")}, {}},
           {{content("Hel")}, {}},
           {{content("lo"), call_begin(0, "f")}, {}},
-          {{call_end(0, R"({"a":1})"), turn_end()}, {}}};
+          {{argument(0, "a", "1")}, {}},
+          {{argument(0, "b", R"({"c": "\""})")}, {}},
+          {{call_end(0, kCallArguments), turn_end()}, {}}};
 }
 
 }  // namespace sluice::test
