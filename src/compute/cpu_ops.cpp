@@ -465,6 +465,7 @@ void CpuOps::attend(const AttentionShape& shape, FunctionRef<void(int row, Atten
           .value_width = shape.value_width,
           .scale = shape.scale,
           .out = shape.out.row(row) + head * shape.value_width,
+          .bf16_weights = false,
       };
       see(row, part);
       kernels_.attention(part);
@@ -521,6 +522,7 @@ void CpuOps::window_attention(const WindowAttention& attention) {
           std::min(attention.window, attention.first_position + rows) + entries, attention.sinks},
          [&](int row, AttentionPart& part) {
            const int last = attention.first_position + row + 1;
+           part.bf16_weights = attention.bf16_weights;
            part.keys = keys_of(attention.pages, {}, {}, row, std::max(last - attention.window, 0), last);
            part.entries = keys_of(attention.entry_pages, attention.chosen, attention.chosen_begin, row, 0,
                                   sparse ? 0 : attention.entries[static_cast<std::size_t>(row)]);
@@ -546,6 +548,7 @@ void CpuOps::index_scores(const IndexScores& scores) {
           .dim = scores.dim,
           .positions = std::min(kAttentionBlock, positions - begin),
           .out = scores.out.data + begin,
+          .bf16 = scores.bf16,
       });
     }
   });

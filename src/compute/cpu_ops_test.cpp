@@ -608,6 +608,7 @@ TEST(CpuOps, WindowAttentionEqualsTheReference) {
           [&](Ops& ops, Matrix& out) {
             WindowAttention attention{query.rows(), keys.pages, first, window, compressed.pages, seen,
                                       sinks,        heads,      dim,   0.3f,   out.rows()};
+            attention.bf16_weights = repeat % 3 == 2;
             if (sparse) {
               attention.chosen = chosen;
               attention.chosen_begin = begin;
@@ -659,7 +660,7 @@ TEST(CpuOps, IndexScoresEqualTheReference) {
     expect_same(
         "index_scores",
         [&](Ops& ops, Matrix& out) {
-          ops.index_scores({query.rows(), weights.rows(), keys.pages, heads, dim, out.rows()});
+          ops.index_scores({query.rows(), weights.rows(), keys.pages, heads, dim, out.rows(), repeat % 3 == 2});
         },
         Matrix(rows, positions));
   }

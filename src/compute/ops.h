@@ -80,6 +80,8 @@ struct WindowAttention {
   Rows out;  // [rows, heads * dim]
   // If chosen_begin is not empty row t sees these entries instead, as in LatentAttention; maybe none.
   std::span<const int> chosen = {}, chosen_begin = {};
+  // The parity mode: weights of a block are rounded to bf16 before they meet the values, though not in their own sum.
+  bool bf16_weights = false;
 };
 
 // Weighted means of slots, each channel with weights of its own: y[w] = Σ_s p_s · values[s] over the slots
@@ -97,6 +99,8 @@ struct IndexScores {
   std::span<const float* const> pages;  // as in LatentAttention, each position [dim] floats
   int heads = 0, dim = 0;
   Rows out;  // [rows, positions]: as many as are wanted
+  // The parity mode: dots, their products with the weights and the plain sum of these are rounded to bf16.
+  bool bf16 = false;
 };
 
 inline constexpr int kMostStreams = 16;  // of mix_streams

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/numbers.h"
 #include "compute/exact_functions.h"
 #include "formats/format.h"
 
@@ -320,7 +321,10 @@ struct CacheView {
   std::size_t row = 0;             // floats of a position
   std::size_t key = 0, value = 0;  // where its key and its value begin
   std::size_t key_width = 0, value_width = 0;
+  bool bf16_weights = false;  // see WindowAttention
 };
+
+float bf16(float value) { return bf16_to_f32(f32_to_bf16(value)); }
 
 // "attention, one block": positions `seen` of one page.
 SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale) {
@@ -335,7 +339,8 @@ SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, s
   for (std::size_t s = 0; s < scores.size(); ++s) {
     const float e = exact_exp(scores[s] - part.m);
     part.l = part.l + e;
-    for (std::size_t c = 0; c < part.a.size(); ++c) part.a[c] = fma(e, row(s)[cache.value + c], part.a[c]);
+    const float weight = cache.bf16_weights ? bf16(e) : e;
+    for (std::size_t c = 0; c < part.a.size(); ++c) part.a[c] = fma(weight, row(s)[cache.value + c], part.a[c]);
   }
   return part;
 }
@@ -416,8 +421,8 @@ void ReferenceOps::head_attention(const HeadAttention& attention) {
 // The window, then the entries, then the sink.
 void ReferenceOps::window_attention(const WindowAttention& attention) {
   const std::size_t dim = at(attention.dim);
-  const CacheView window{.pages = attention.pages, .row = dim, .key_width = dim, .value_width = dim};
-  const CacheView entries{.pages = attention.entry_pages, .row = dim, .key_width = dim, .value_width = dim};
+  const CacheView window{attention.pages, dim, 0, 0, dim, dim, attention.bf16_weights};
+  const CacheView entries{attention.entry_pages, dim, 0, 0, dim, dim, attention.bf16_weights};
   for (int row = 0; row < attention.query.rows; ++row) {
     const std::vector<int> all = positions_up_to(attention.first_position + row);
     const std::size_t left_out = all.size() - std::min(all.size(), at(attention.window));
@@ -448,10 +453,11 @@ void ReferenceOps::index_scores(const IndexScores& scores) {
       const std::span<const float> key{page + at(s % kAttentionBlock) * dim, dim};
       float sum = 0;
       for (std::size_t head = 0; head < at(scores.heads); ++head) {
-        const float score = lane_dot(scores.query[row].subspan(head * dim, dim), key);
-        sum = fma(scores.weights[row][head], score > 0 ? score : 0, sum);
+        const float dot = lane_dot(scores.query[row].subspan(head * dim, dim), key), weight = scores.weights[row][head];
+        const float score = scores.bf16 ? bf16(dot) : dot, positive = score > 0 ? score : 0;
+        sum = scores.bf16 ? sum + bf16(weight * positive) : fma(weight, positive, sum);
       }
-      scores.out[row][at(s)] = sum;
+      scores.out[row][at(s)] = scores.bf16 ? bf16(sum) : sum;
     }
 }
 

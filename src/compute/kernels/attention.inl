@@ -24,6 +24,16 @@ struct ChosenPositions {
   std::int64_t operator()(int s) const { return offsets[s]; }
 };
 
+// The nearest bf16, ties to even; NaN becomes a quiet one.
+inline float bf16_of(float x) {
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  bits = x == x ? bits + 0x7fffu + (bits >> 16 & 1u) : bits | 0x400000u;
+  bits &= 0xffff0000u;
+  __builtin_memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 // scores[s] = dot(query, key s) · scale (lane rule), then exp(score - maximum) in their place.
 template <class Place>
 inline void weigh(const AttentionPart& part, const float* query, const float* keys, Place place, int count,
@@ -37,6 +47,7 @@ inline void weigh(const AttentionPart& part, const float* query, const float* ke
       count, scores, [=](f32x16 score) { return exp(sub(score, set1(largest))); }, scores);
   l = 0;
   for (int s = 0; s < count; ++s) l = l + scores[s];
+  for (int s = 0; part.bf16_weights && s < count; ++s) scores[s] = bf16_of(scores[s]);
 }
 
 // One number by the vector functions: the same bits as a lane.
@@ -123,12 +134,26 @@ void attention(const AttentionPart& part) {
   }
 }
 
+// One score with every step rounded to bf16.
+inline float index_score_in_bf16(const IndexPart& part, const float* query, const float* weights, const float* key) {
+  float sum = 0;
+  for (int head = 0; head < part.heads; ++head) {
+    const float score = bf16_of(dot(query + static_cast<std::int64_t>(head) * part.dim, key, part.dim));
+    sum = sum + bf16_of(weights[head] * (score > 0 ? score : 0));
+  }
+  return bf16_of(sum);
+}
+
 void index_scores(const IndexPart& part) {
   for (int row = 0; row < part.rows; ++row) {
     const float* const query = part.query + row * part.query_stride;
     const float* const weights = part.weights + row * part.weight_stride;
     for (int s = 0; s < part.positions; ++s) {
       const float* const key = part.keys + static_cast<std::int64_t>(s) * part.dim;
+      if (part.bf16) {
+        part.out[row * part.out_stride + s] = index_score_in_bf16(part, query, weights, key);
+        continue;
+      }
       float sum = 0;
       for (int head = 0; head < part.heads; ++head) {
         const float score = dot(query + static_cast<std::int64_t>(head) * part.dim, key, part.dim);

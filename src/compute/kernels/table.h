@@ -61,7 +61,8 @@ struct AttentionPart {
   std::int64_t row, key, value;  // floats of a position; where its key and its value begin
   int heads, width, value_width;
   float scale;
-  float* out;  // [heads, value_width]
+  float* out;         // [heads, value_width]
+  bool bf16_weights;  // see WindowAttention of ops.h
 };
 
 // Scores of `rows` queries with the first `positions` keys of one page; see IndexScores of ops.h.
@@ -70,6 +71,7 @@ struct IndexPart {
   std::int64_t query_stride, weight_stride, out_stride;
   int rows, heads, dim, positions;
   float* out;  // [rows, positions]
+  bool bf16;
 };
 
 // Columns [first, first + count) of one head matrix over `rows` steps.
