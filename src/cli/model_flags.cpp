@@ -46,6 +46,9 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
                   "Draft further tokens and let the model check them together (same results): auto, off, mtp (the "
                   "model's own head) or lookup (what the text said before)")
       ->type_name("HOW");
+  command.add_flag(
+      "--parity", options_.parity,
+      "Round activations as DeepSeek-V4's release does: other results, nearer to those it was published with");
   command.add_option("--layers", options_.layers, "Run only the first N layers (for partial downloads and debugging)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000))

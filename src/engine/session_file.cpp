@@ -30,8 +30,8 @@ Result<std::string> session_owner(const Engine& engine) {
            SafetensorsDir::open(engine.directory(), engine.options().threads));
   TRY_TAKE(const std::unique_ptr<Files> files, open_files(checkpoint->files(), IoMode::automatic));
   TRY_TAKE(const std::string sum, fingerprint(config, checkpoint->index(), *files));
-  return fmt::format("{} {} layers {} tokenizer {}", engine.config().family(), sum, engine.options().layers,
-                     tokenizer_sum(engine));
+  return fmt::format("{} {} layers {} tokenizer {}{}", engine.config().family(), sum, engine.options().layers,
+                     tokenizer_sum(engine), engine.options().parity ? " parity" : "");
 }
 
 Result<> save_kept(KeptSequence& kept, const std::string& owner, const std::string& path) {

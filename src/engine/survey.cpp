@@ -27,6 +27,9 @@ constexpr int kDefaultContext = 4096;
 constexpr int kLargestChunk = 512;
 
 Result<> resolve(EngineOptions& options, const ModelConfig& config) {
+  if (options.parity)
+    if (Result<> possible = config.parity_mode(); !possible)
+      return tl::unexpected<Error>(std::move(possible.error()).within("--parity"));
   if (options.threads == 0) options.threads = ThreadPool::usable_cpus();
   if (options.layers == 0) options.layers = config.layers();
   if (options.layers > config.layers())

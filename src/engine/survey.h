@@ -40,6 +40,7 @@ struct EngineOptions {
   std::uint64_t overhead_bytes = 0;  // what the command itself holds beside the model
   int layers = 0;                    // bind only the first N layers; 0: all
   bool draft_head = false;           // bind the head that drafts tokens too; without effect on models that have none
+  bool parity = false;               // round activations as the model's release does: other results
   Speculate speculate = Speculate::off;
   Profile* profile = nullptr;  // what watches the run, or nothing; must outlive the engine
 
@@ -60,7 +61,7 @@ Result<const Tokenizer*> need_tokenizer(const KnownModel& model);
 Result<KnownModel> know_model(const std::string& directory);
 
 struct Survey {
-  ModelScope scope() const { return {options.layers, options.draft_head}; }
+  ModelScope scope() const { return {options.layers, options.draft_head, options.parity}; }
 
   EngineOptions options;  // with threads, context, layers, draft_head and speculate resolved
   KnownModel model;

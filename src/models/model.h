@@ -35,6 +35,7 @@ struct Segment {
 struct ModelScope {
   int layers = 0;
   bool draft_head = false;  // requires all layers, and a model that has one
+  bool parity = false;      // activations are rounded as the release does; requires ModelConfig::parity_mode
 };
 
 struct ForwardBatch {
@@ -99,6 +100,13 @@ class ModelConfig {
   virtual int hidden_size() const = 0;
   virtual bool has_draft_head() const { return false; }
   virtual int draft_width() const { return hidden_size(); }  // of the vectors that the draft head goes on from
+  // Whether it can be run with the roundings of its release (docs/numerics.md, "Parity"); fails with the reason why
+  // not.
+  virtual Result<> parity_mode() const {
+    return fail(ErrorKind::unsupported,
+                std::string(family()) + " has no parity mode: its release rounds no activations",
+                "leave the flag out; DeepSeek-V4 has one");
+  }
 
   // Requires below: 1 <= scope.layers <= layers().
   virtual Census census(ModelScope scope) const = 0;

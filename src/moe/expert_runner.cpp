@@ -11,14 +11,15 @@ void ExpertRunner::start(int layer, Rows x, const Routes& routes, Rows outputs) 
   std::vector<ExpertGroup> groups = group_by_expert(routes);
   for (ExpertTier* tier : tiers_) tier->claim(layer, groups);
   SLUICE_CHECK(groups.empty());
-  for (ExpertTier* tier : tiers_) tier->start(x, routes.top_k, outputs_);
+  for (ExpertTier* tier : tiers_) tier->start(x, routes, outputs_);
 }
 
 Result<> ExpertRunner::finish(Rows y) {
   for (ExpertTier* tier : tiers_) TRY(tier->finish());
   std::vector<float> weights;
   weights.reserve(routes_->all.size());
-  for (const Route& route : routes_->all) weights.push_back(route.weight);
+  const bool inside = rounding_ == ExpertRounding::release;  // the outputs have their weights already
+  for (const Route& route : routes_->all) weights.push_back(inside ? 1.0f : route.weight);
   ops_.weighted_sum(outputs_, weights, routes_->top_k, y);
   return {};
 }

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "compute/ops.h"
+#include "moe/expert_spec.h"
 #include "moe/expert_tier.h"
 
 namespace sluice {
 
 class ExpertRunner {
  public:
-  // Tiers in the order in which they claim; the last must take everything that is left.
-  ExpertRunner(Ops& ops, std::vector<ExpertTier*> tiers) : ops_(ops), tiers_(std::move(tiers)) {}
+  // Tiers in the order in which they claim; the last must take everything that is left. `rounding`: of their experts.
+  ExpertRunner(Ops& ops, std::vector<ExpertTier*> tiers, ExpertRounding rounding = ExpertRounding::none)
+      : ops_(ops), tiers_(std::move(tiers)), rounding_(rounding) {}
 
   // Begins y [rows, out] = Σ experts of x [rows, in]: reads start now. x, `routes` and outputs [rows * top_k, out]
   // (scratch) must stay until finish. What a caller computes between the two overlaps the reads.
@@ -24,6 +26,7 @@ class ExpertRunner {
  private:
   Ops& ops_;
   std::vector<ExpertTier*> tiers_;
+  ExpertRounding rounding_;
   const Routes* routes_ = nullptr;
   Rows outputs_;
 };

@@ -15,8 +15,9 @@ class ExpertTier {
   virtual ~ExpertTier() = default;
   // Takes out of `groups` those it will compute. Called on the engine thread, tiers in a fixed order.
   virtual void claim(int layer, std::vector<ExpertGroup>& groups) = 0;
-  // Begins. Outputs, unweighted and unsummed, go to outputs[route]; x is indexed by row = route / top_k.
-  virtual void start(Rows x, int top_k, Rows outputs) = 0;
+  // Begins. Outputs, unsummed, go to outputs[route]; x is indexed by row = route / top_k. They are unweighted, unless
+  // the expert's rounding wants the weight inside. `routes` stay until finish.
+  virtual void start(Rows x, const Routes& routes, Rows outputs) = 0;
   // Returns when every claimed group is done, or fails with the expert and file named. A term is never dropped.
   virtual Result<> finish() = 0;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compute/activation_rounding.h"
 
 namespace sluice {
 
@@ -23,9 +24,9 @@ void RamTier::claim(int layer, std::vector<ExpertGroup>& groups) {
   groups_ = std::exchange(groups, {});
 }
 
-void RamTier::start(Rows x, int top_k, Rows outputs) {
+void RamTier::start(Rows x, const Routes& routes, Rows outputs) {
   x_ = x;
-  top_k_ = top_k;
+  routes_ = &routes;
   outputs_ = outputs;
   std::vector<ExpertUse> uses;
   for (const ExpertGroup& group : groups_) uses.push_back({group.expert, static_cast<int>(group.routes.size())});
@@ -49,14 +50,29 @@ void RamTier::run_expert(const Lease& weights, const ExpertGroup& group) {
   const Rows x = buffers_.x.slice(0, rows), gate = buffers_.gate.slice(0, rows), up = buffers_.up.slice(0, rows),
              y = buffers_.y.slice(0, rows);
   for (int row = 0; row < rows; ++row)
-    std::ranges::copy(x_[group.routes[static_cast<std::size_t>(row)] / top_k_], x[row].begin());
+    std::ranges::copy(x_[group.routes[static_cast<std::size_t>(row)] / routes_->top_k], x[row].begin());
   const Product into[] = {{weights[spec_.gate], x, gate}, {weights[spec_.up], x, up}};
   ops_.matmul(into);
-  spec_.activate(ops_, gate, up, gate);
+  activate(group, gate, up);
   const Product out[] = {{weights[spec_.down], gate, y}};
   ops_.matmul(out);
+  if (spec_.rounding == ExpertRounding::release) round_to_bf16(y);
   for (int row = 0; row < rows; ++row)
     std::ranges::copy(y[row], outputs_[group.routes[static_cast<std::size_t>(row)]].begin());
+}
+
+// gate = what the last matrix meets.
+void RamTier::activate(const ExpertGroup& group, Rows gate, Rows up) {
+  if (spec_.rounding == ExpertRounding::none) return spec_.activate(ops_, gate, up, gate);
+  round_to_bf16(gate);
+  round_to_bf16(up);
+  spec_.activate(ops_, gate, up, gate);
+  for (int row = 0; row < gate.rows; ++row) {
+    const auto route = static_cast<std::size_t>(group.routes[static_cast<std::size_t>(row)]);
+    for (float& value : gate[row]) value = routes_->all[route].weight * value;
+  }
+  round_to_bf16(gate);
+  round_to_fp8(gate, kFp8InputBlock);
 }
 
 }  // namespace sluice

@@ -21,7 +21,7 @@ class RamTier final : public ExpertTier {
   RamTier(Ops& ops, ExpertStore& store, const ExpertSpec& spec, Workspace& work, int max_rows);
 
   void claim(int layer, std::vector<ExpertGroup>& groups) override;
-  void start(Rows x, int top_k, Rows outputs) override;
+  void start(Rows x, const Routes& routes, Rows outputs) override;
   Result<> finish() override;
 
   // Lays out the same buffers in a counting workspace, for the plan.
@@ -33,6 +33,7 @@ class RamTier final : public ExpertTier {
   };
   static Buffers lay_out(const ExpertSpec& spec, Workspace& work, int max_rows);
   void run_expert(const Lease& weights, const ExpertGroup& group);
+  void activate(const ExpertGroup& group, Rows gate, Rows up);
 
   Ops& ops_;
   ExpertStore& store_;
@@ -40,7 +41,8 @@ class RamTier final : public ExpertTier {
   Buffers buffers_;
   std::vector<ExpertGroup> groups_;  // ascending by expert
   std::unique_ptr<Fetch> fetch_;
-  int layer_ = 0, top_k_ = 0;
+  int layer_ = 0;
+  const Routes* routes_ = nullptr;
   Rows x_, outputs_;
 };
 

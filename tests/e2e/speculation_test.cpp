@@ -105,6 +105,27 @@ TEST_F(Session, DamagedCutShortAndForeignFilesAreRefused) {
   expect_refused(demo_model().parent_path() / "olmoe", 1, "another checkpoint");
 }
 
+// Numbers of the parity mode and of the exact one are not mixed, in either direction; a family without it says so.
+TEST_F(Session, ParityIsAnotherModel) {
+  const fs::path v4 = demo_model().parent_path() / "deepseek-v4";
+  const Arguments saving = {"--prompt", "one two three four", "--max-tokens", "4", "--save-session", file_};
+  const Arguments going_on = {"--session", file_, "--max-tokens", "4"};
+  const Generated exact = generated(v4, saving);
+  EXPECT_EQ(exact.report.at("numerics"), "exact");
+  const Arguments parity = {"--parity"};
+  EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on + parity).exit_code, 1);
+  const Generated rounded = generated(v4, saving + parity);
+  EXPECT_EQ(rounded.report.at("numerics"), "parity");
+  EXPECT_NE(rounded.report.at("logits_hash"), exact.report.at("logits_hash"));
+  EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on).exit_code, 1);
+  EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on + parity).exit_code, 0);
+  for (const Arguments& command : {Arguments{"run", "--prompt", "a"}, Arguments{"plan"}}) {
+    const Outcome refused = sluice(command + Arguments{"--parity", demo_model().string()});
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_NE(refused.err.find("--parity: kimi-k3 has no parity mode"), std::string::npos) << refused.err;
+  }
+}
+
 TEST_F(Session, APromptThatBeginsAsTheSessionIsNotComputedAgain) {
   const Arguments request = {"--prompt", "one two three four five six", "--max-tokens", "8", "--speculate", "off"};
   const fs::path olmoe = demo_model().parent_path() / "olmoe";

@@ -38,7 +38,9 @@ void append_log(std::vector<std::uint32_t>& bits, RowLog& log, int length) {
 
 class Contract : public testing::TestWithParam<const char*> {
  protected:
-  Contract() : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string()) {
+  explicit Contract(bool parity = false)
+      : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string()) {
+    plain_.parity = parity;
     prompt_ = GoldenArrays(directory_).facts().at("prompt_ids").get<std::vector<int>>();
     plain_.memory_bytes = resident_budget(directory_);
     plain_.threads = 1;
@@ -138,6 +140,27 @@ TEST_P(Contract, AnyHistoryOfTheCache) {
   EXPECT_EQ(run.greedy(kDecoded), wanted_.ids);
 }
 
+// The parity mode gives other bits, and keeps the promise with them.
+class ParityContract : public Contract {
+ protected:
+  ParityContract() : Contract(true) {}
+};
+
+TEST_P(ParityContract, AnyCutOfTheWork) {
+  for (int chunk : {3, 16, 64}) EXPECT_EQ(outcome(directory_, plain_, chunk), wanted_) << "chunk " << chunk;
+  for (const KernelTable* kernels : supported_kernels()) {
+    EngineOptions options = plain_;
+    options.isa = kernels->name;
+    options.threads = 3;
+    options.memory_bytes = minimum_budget(directory_, options);
+    EXPECT_EQ(outcome(directory_, options, 0), wanted_) << kernels->name;
+  }
+  EngineOptions exact = plain_;
+  exact.parity = false;
+  EXPECT_NE(outcome(directory_, exact, 1), wanted_);
+}
+
+INSTANTIATE_TEST_SUITE_P(DeepSeekV4, ParityContract, testing::Values("deepseek_v4/a"), golden_model_name);
 INSTANTIATE_TEST_SUITE_P(Models, Contract, testing::ValuesIn(kGoldenModels), golden_model_name);
 
 }  // namespace

@@ -35,7 +35,8 @@ class KeyChooser {
  public:
   struct Shape {
     int heads = 0, dim = 0, top_k = 0;
-    int every = 1;  // positions a key
+    int every = 1;      // positions a key
+    bool bf16 = false;  // see IndexScores
   };
   explicit KeyChooser(const Shape& shape) : shape_(shape) {}
 

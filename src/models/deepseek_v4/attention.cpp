@@ -8,7 +8,7 @@
 
 namespace sluice::deepseek_v4 {
 
-Attention::Attention(const V4Config& config, const RopeAngles& compressed, Workspace& work, int rows)
+Attention::Attention(const V4Config& config, Rounding rounding, const RopeAngles& compressed, Workspace& work, int rows)
     : config_(config),
       q_low_(work.rows(rows, config.q_lora_rank)),
       q_(work.rows(rows, config.q_width())),
@@ -18,8 +18,8 @@ Attention::Attention(const V4Config& config, const RopeAngles& compressed, Works
       gain_(work.rows(1, std::max({config.hidden_size, config.q_lora_rank, config.head_dim}))),
       ones_(work.rows(1, config.head_dim)),
       sinks_(work.rows(1, config.num_attention_heads)),
-      compressor_(config, config.head_dim, compressed, work, rows),
-      indexer_(config, compressed, work, rows) {}
+      compressor_(config, Compressor::For::attention, compressed, work, rows),
+      indexer_(config, rounding, compressed, work, rows) {}
 
 Result<> Attention::run(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps,
                         HyperConnections& streams) {
@@ -28,37 +28,63 @@ Result<> Attention::run(Pass& pass, int layer, const LogPlaces& logs, const Laye
   pass.choice.clear();
   if (config_.compresses(layer)) TRY(compress_rows(pass, layer, logs, steps));
   attend(pass, layer, logs);
-  turn_back(pass.ops, out_.slice(0, pass.rows()), config_.head_dim, rotation);
+  const Rows out = out_.slice(0, pass.rows());
+  pass.rounding.tensor(out);
+  turn_back(pass.ops, out, config_.head_dim, rotation);
+  pass.rounding.tensor(out);
   TRY(put_out(pass, steps));
   streams.join(pass.ops, pass.output, pass.streams);
+  pass.rounding.tensor(pass.streams);
   return {};
 }
 
 // pass.x, q_low_, q_, sinks_, and the keys of the rows into log `log`.
 Result<> Attention::project(Pass& pass, const Rotation& rotation, int log, const LayerSteps& steps,
                             HyperConnections& streams) {
+  const Rounding round = pass.rounding;
   const float eps = config_.rms_norm_eps;
   const int rows = pass.rows(), dim = config_.head_dim;
   const Rows q_low = q_low_.slice(0, rows), q = q_.slice(0, rows), kv = kv_.slice(0, rows);
   TRY_TAKE(const Lease w, pass.trunk.acquire(steps.attention));
   streams.part(pass.ops, pass.streams, {w[attention_in::hc_fn], w[attention_in::hc_base], w[attention_in::hc_scale]},
                pass.x);
+  round.tensor(pass.x);
   pass.ops.rms_norm(pass.x, decode_vector(w[attention_in::norm], gain_), eps, pass.x);
-  const Product from_x[] = {{w[attention_in::wq_a], pass.x, q_low}, {w[attention_in::wkv], pass.x, kv}};
+  round.tensor(pass.x);
+  const Rows in = round.input_copy(pass.x, pass.output);
+  const Product from_x[] = {{w[attention_in::wq_a], in, q_low}, {w[attention_in::wkv], in, kv}};
   pass.ops.matmul(from_x);
+  round.tensor(q_low);
   pass.ops.rms_norm(q_low, decode_vector(w[attention_in::q_norm], gain_), eps, q_low);
+  round.tensor(q_low);
+  round.input(q_low);  // the indexer's queries come from the same
   const Product from_low[] = {{w[attention_in::wq_b], q_low, q}};
   pass.ops.matmul(from_low);
-  std::ranges::fill(ones_[0], 1.0f);
-  pass.ops.rms_norm(q, ones_[0], eps, q);  // each head by itself
-  pass.ops.rms_norm(kv, decode_vector(w[attention_in::kv_norm], gain_), eps, kv);
+  norm_heads(pass, q);
   turn(pass.ops, q, dim, rotation);
+  round.tensor(q);
+  round.tensor(kv);
+  pass.ops.rms_norm(kv, decode_vector(w[attention_in::kv_norm], gain_), eps, kv);
+  round.tensor(kv);
   turn(pass.ops, kv, dim, rotation);
+  round.tensor(kv);
+  round.key(kv, config_.qk_rope_head_dim);
   decode_vector(w[attention_in::sink], sinks_);
   for (const Segment& segment : pass.segments)
     for (int row = 0; row < segment.rows; ++row)
       std::ranges::copy(kv[segment.first_row + row], segment.state->log(log).row(pass.position(segment) + row).begin());
   return {};
+}
+
+// Each head by itself, without a gain.
+void Attention::norm_heads(Pass& pass, Rows q) {
+  if (pass.rounding.parity()) {
+    round_to_bf16(q);
+    rms_norm_in_bf16(q, config_.head_dim, config_.rms_norm_eps);
+    return;
+  }
+  std::ranges::fill(ones_[0], 1.0f);
+  pass.ops.rms_norm(q, ones_[0], config_.rms_norm_eps, q);
 }
 
 Result<> Attention::compress_rows(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps) {
@@ -87,7 +113,8 @@ void Attention::attend(Pass& pass, int layer, const LogPlaces& logs) {
                               .heads = config_.num_attention_heads,
                               .dim = config_.head_dim,
                               .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
-                              .out = out_.slice(segment.first_row, rows)};
+                              .out = out_.slice(segment.first_row, rows),
+                              .bf16_weights = pass.rounding.parity()};
     if (ratio != 0) attention.entry_pages = segment.state->log(logs.entries).pages();
     if (!pass.choice.everything()) {
       attention.chosen = pass.choice.positions;
@@ -111,9 +138,12 @@ Result<> Attention::put_out(Pass& pass, const LayerSteps& steps) {
                            grouped.columns(group * rank, rank)});
     pass.ops.matmul(products_);
   }
+  pass.rounding.tensor(grouped);
+  pass.rounding.input(grouped);
   TRY_TAKE(const Lease w, pass.trunk.acquire(steps.output + 1));
   const Product to_output[] = {{w[attention_out::wo_b], grouped, pass.output}};
   pass.ops.matmul(to_output);
+  pass.rounding.tensor(pass.output);
   return {};
 }
 

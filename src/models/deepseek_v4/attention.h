@@ -13,13 +13,14 @@ namespace sluice::deepseek_v4 {
 
 class Attention {
  public:
-  Attention(const V4Config& config, const RopeAngles& compressed, Workspace& work, int rows);
+  Attention(const V4Config& config, Rounding rounding, const RopeAngles& compressed, Workspace& work, int rows);
 
   // Reads pass.streams, appends to the logs of all segments and joins the result to pass.streams.
   Result<> run(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps, HyperConnections& streams);
 
  private:
   Result<> project(Pass& pass, const Rotation& rotation, int log, const LayerSteps& steps, HyperConnections& streams);
+  void norm_heads(Pass& pass, Rows q);
   Result<> compress_rows(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps);
   void attend(Pass& pass, int layer, const LogPlaces& logs);
   Result<> put_out(Pass& pass, const LayerSteps& steps);

@@ -9,14 +9,15 @@
 
 namespace sluice::deepseek_v4 {
 
-Compressor::Compressor(const V4Config& config, int width, const RopeAngles& angles, Workspace& work, int rows)
+Compressor::Compressor(const V4Config& config, For whom, const RopeAngles& angles, Workspace& work, int rows)
     : config_(config),
-      width_(width),
+      whom_(whom),
+      width_(whom == For::attention ? config.head_dim : config.index_head_dim),
       angles_(angles),
-      rows_(work.rows(rows, 4 * width)),
-      ape_(work.rows(1, 2 * width)),
-      pooled_(work.rows(rows, width)),
-      gain_(work.rows(1, width)),
+      rows_(work.rows(rows, 4 * width_)),
+      ape_(work.rows(1, 2 * width_)),
+      pooled_(work.rows(rows, width_)),
+      gain_(work.rows(1, width_)),
       rotation_(rotation_rows(config, work, rows)) {}
 
 void Compressor::run(Pass& pass, int layer, const CompressorWeights& w, const CompressorLogs& logs) {
@@ -40,8 +41,15 @@ void Compressor::run(Pass& pass, int layer, const CompressorWeights& w, const Co
   if (closed == 0) return;
   const Rows entries = pooled_.slice(0, closed);
   pass.ops.pool({values_, gates_, begin_, entries});
+  pass.rounding.tensor(entries);
   pass.ops.rms_norm(entries, decode_vector(w.norm, gain_), config_.rms_norm_eps, entries);
+  pass.rounding.tensor(entries);
   turn(pass.ops, entries, width_, rotation_.slice(0, closed));
+  pass.rounding.tensor(entries);
+  if (whom_ == For::attention)
+    pass.rounding.key(entries, config_.qk_rope_head_dim);
+  else
+    pass.rounding.index(entries, width_);
   each_closed([&](const Segment& segment, int window, int place) {
     std::ranges::copy(entries[place], segment.state->log(logs.entries).row(window).begin());
   });

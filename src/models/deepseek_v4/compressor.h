@@ -22,8 +22,10 @@ struct CompressorLogs {
 
 class Compressor {
  public:
-  // Entries of `width` numbers. `angles` outlives it.
-  Compressor(const V4Config& config, int width, const RopeAngles& angles, Workspace& work, int rows);
+  // Whose entries: they differ in width, and in how the parity mode rounds them.
+  enum class For { attention, indexer };
+  // `angles` outlives it.
+  Compressor(const V4Config& config, For whom, const RopeAngles& angles, Workspace& work, int rows);
 
   // Remembers the rows of pass.x, and an entry for every window that they close.
   void run(Pass& pass, int layer, const CompressorWeights& w, const CompressorLogs& logs);
@@ -33,6 +35,7 @@ class Compressor {
   void gather(RowLog& partial, int layer, int window);
 
   const V4Config& config_;
+  For whom_;
   int width_;
   const RopeAngles& angles_;
   Rows rows_, ape_, pooled_, gain_;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "models/deepseek_v4/census.h"
 #include "models/deepseek_v4/chat.h"
@@ -40,6 +41,13 @@ class Family final : public ModelConfig {
   int experts_per_token() const override { return config_.num_experts_per_tok; }
   bool has_draft_head() const override { return config_.has_draft_head(); }
   int draft_width() const override { return config_.streams_width(); }
+  Result<> parity_mode() const override {
+    if (std::has_single_bit(static_cast<unsigned>(config_.index_head_dim)) || config_.index_head_dim == 0) return {};
+    return fail(ErrorKind::unsupported,
+                fmt::format("this model has no parity mode: its release would turn index vectors of {} numbers, which "
+                            "must be a power of two",
+                            config_.index_head_dim));
+  }
   std::string_view tokenizer_file() const override { return kTokenizerFile; }
   Result<std::unique_ptr<Tokenizer>> open_tokenizer(const std::string& directory) const override {
     return deepseek_v4::open_tokenizer(directory, config_.vocab_size);

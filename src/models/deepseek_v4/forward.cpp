@@ -13,7 +13,7 @@ namespace {
 
 std::uint64_t workspace_bytes(const V4Config& config, int max_rows) {
   Workspace counting;
-  const Layers measured(config, counting, max_rows, ModelParts{});
+  const Layers measured(config, Rounding(false), counting, max_rows, ModelParts{});
   return counting.peak_bytes();
 }
 
@@ -43,7 +43,7 @@ DeepseekV4::DeepseekV4(const V4Config& config, ModelScope scope, int max_rows, c
       steps_(walk_steps(config, scope)),
       logs_(state_logs(config, scope.layers).layers),
       work_(workspace_bytes(config, max_rows)),
-      layers_(config_, work_, max_rows, parts) {
+      layers_(config_, Rounding(scope.parity), work_, max_rows, parts) {
   if (scope.draft_head) mtp_.emplace(config_, steps_, parts, layers_);
 }
 
@@ -60,6 +60,7 @@ Result<> DeepseekV4::run_layers(const ForwardBatch& batch) {
   hint_experts(parts_.id_tables, batch.tokens, *parts_.experts);
   Pass pass = layers_.begin(batch.segments, batch.tokens, 0, {batch.routed, batch.keys_chosen});
   TRY(parts_.embedding->read(batch.tokens, pass.x));
+  pass.rounding.tensor(pass.x);
   spread(config_, pass);
   for (std::size_t layer = 0; layer < steps_.layers.size(); ++layer) {
     TRY(batch.still_wanted());

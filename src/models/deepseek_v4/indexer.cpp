@@ -7,23 +7,26 @@ namespace sluice::deepseek_v4 {
 
 namespace {
 
-KeyChooser::Shape shape_of(const V4Config& config) {
-  return {
-      .heads = config.index_n_heads, .dim = config.index_head_dim, .top_k = config.index_topk, .every = kIndexedRatio};
+KeyChooser::Shape shape_of(const V4Config& config, bool bf16) {
+  return {.heads = config.index_n_heads,
+          .dim = config.index_head_dim,
+          .top_k = config.index_topk,
+          .every = kIndexedRatio,
+          .bf16 = bf16};
 }
 
 }  // namespace
 
-Indexer::Indexer(const V4Config& config, const RopeAngles& angles, Workspace& work, int rows)
+Indexer::Indexer(const V4Config& config, Rounding rounding, const RopeAngles& angles, Workspace& work, int rows)
     : config_(config),
-      compressor_(config, config.index_head_dim, angles, work, rows),
+      compressor_(config, Compressor::For::indexer, angles, work, rows),
       query_(work.rows(rows, config.index_n_heads * config.index_head_dim)),
       weights_(work.rows(rows, config.index_n_heads)),
-      chooser_(shape_of(config)) {}
+      chooser_(shape_of(config, rounding.parity())) {}
 
 std::uint64_t Indexer::list_bytes(const V4Config& config, int rows) {
   if (config.index_topk == 0) return 0;
-  return KeyChooser::list_bytes(shape_of(config), rows, config.max_position_embeddings);
+  return KeyChooser::list_bytes(shape_of(config, false), rows, config.max_position_embeddings);
 }
 
 // qI = rope(wq_b qr); w = weights_proj x · (heads · dim)^-1/2, which holds the score's own factor dim^-1/2.
@@ -35,10 +38,15 @@ void Indexer::run(Pass& pass, int layer, const LogPlaces& logs, const Lease& w, 
   const Product products[] = {{w[compress::index_wq_b], q_latent, query},
                               {w[compress::index_weights], pass.x, weights}};
   pass.ops.matmul(products);
+  pass.rounding.tensor(query);
   turn(pass.ops, query, config_.index_head_dim, pass.compressed);
+  pass.rounding.tensor(query);
+  pass.rounding.index(query, config_.index_head_dim);
+  pass.rounding.tensor(weights);
   const float scale = 1.0f / std::sqrt(static_cast<float>(config_.index_n_heads * config_.index_head_dim));
   for (int row = 0; row < pass.rows(); ++row)
     for (float& weight : weights[row]) weight = weight * scale;
+  pass.rounding.tensor(weights);
   std::function<void(int, std::span<const float>, std::span<const int>)> told;
   if (pass.observers.keys_chosen)
     told = [&](int row, std::span<const float> scores, std::span<const int> entries) {

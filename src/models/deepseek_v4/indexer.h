@@ -11,12 +11,13 @@ namespace sluice::deepseek_v4 {
 
 class Indexer {
  public:
-  Indexer(const V4Config& config, const RopeAngles& angles, Workspace& work, int rows);
+  Indexer(const V4Config& config, Rounding rounding, const RopeAngles& angles, Workspace& work, int rows);
 
   // Bytes of the lists that a pass over at most `rows` rows fills.
   static std::uint64_t list_bytes(const V4Config& config, int rows);
 
-  // Remembers what the rows leave, and puts the rows' choice of entries into pass.choice. q_latent: normed.
+  // Remembers what the rows leave, and puts the rows' choice of entries into pass.choice. q_latent: normed, as the
+  // matrices of queries meet it.
   void run(Pass& pass, int layer, const LogPlaces& logs, const Lease& w, Rows q_latent);
 
  private:

@@ -20,8 +20,9 @@ Rows stream_rows(const V4Config& config, Workspace& work, int rows) {
 }
 
 // Members are laid out in order of declaration; attention and moe are never alive together.
-Layers::Layers(const V4Config& config, Workspace& work, int rows, const ModelParts& parts)
+Layers::Layers(const V4Config& config, Rounding rounding, Workspace& work, int rows, const ModelParts& parts)
     : config_(config),
+      rounding_(rounding),
       parts_(parts),
       plain_angles_(plain_angles(config)),
       compressed_angles_(compressed_angles(config)),
@@ -33,8 +34,8 @@ Layers::Layers(const V4Config& config, Workspace& work, int rows, const ModelPar
       compressed_(rotation_rows(config, work, rows)),
       connections_(config, work, rows),
       after_shared_(work.mark()),
-      attention_(config, compressed_angles_, work, rows),
-      moe_((rewound(work, after_shared_), config), work, rows, parts) {}
+      attention_(config, rounding, compressed_angles_, work, rows),
+      moe_((rewound(work, after_shared_), config), rounding, work, rows, parts) {}
 
 Pass Layers::begin(std::span<const Segment> segments, std::span<const int> tokens, int offset, Observers observers) {
   const int rows = static_cast<int>(tokens.size());
@@ -49,7 +50,8 @@ Pass Layers::begin(std::span<const Segment> segments, std::span<const int> token
             compressed_.slice(0, rows),
             choice_,
             offset,
-            observers};
+            observers,
+            rounding_};
   for (const Segment& segment : segments) {
     fill(plain_angles_, pass.position(segment), pass.plain.slice(segment.first_row, segment.rows));
     fill(compressed_angles_, pass.position(segment), pass.compressed.slice(segment.first_row, segment.rows));
@@ -65,7 +67,9 @@ Result<> Layers::run(Pass& pass, int layer, const LogPlaces& logs, const LayerSt
 Result<> Layers::collapse(Pass& pass, int step) {
   TRY_TAKE(const Lease w, pass.trunk.acquire(step));
   connections_.collapse(pass.ops, pass.streams, {w[head_in::hc_fn], w[head_in::hc_base], w[head_in::hc_scale]}, pass.x);
+  pass.rounding.tensor(pass.x);
   pass.ops.rms_norm(pass.x, decode_vector(w[head_in::norm], gain_), config_.rms_norm_eps, pass.x);
+  pass.rounding.tensor(pass.x);
   return {};
 }
 

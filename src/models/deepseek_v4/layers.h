@@ -9,7 +9,7 @@ namespace sluice::deepseek_v4 {
 class Layers {
  public:
   // Null stores: over a counting workspace only the size is found. Runs at most `rows` rows at a time.
-  Layers(const V4Config& config, Workspace& work, int rows, const ModelParts& parts);
+  Layers(const V4Config& config, Rounding rounding, Workspace& work, int rows, const ModelParts& parts);
   Layers(const Layers&) = delete;
   Layers& operator=(const Layers&) = delete;
 
@@ -25,6 +25,7 @@ class Layers {
 
  private:
   const V4Config& config_;
+  Rounding rounding_;
   ModelParts parts_;
   RopeAngles plain_angles_, compressed_angles_;
   Rows streams_, x_, output_, gain_;

@@ -11,16 +11,17 @@ namespace sluice::deepseek_v4 {
 
 namespace {
 
-ExpertSpec expert_spec(const V4Config& config) {
+ExpertSpec expert_spec(const V4Config& config, Rounding rounding) {
   ExpertSpec spec = swiglu_expert(config.hidden_size, config.moe_intermediate_size);
   spec.activation = Activation::clamped_swiglu;
   spec.limit = config.swiglu_limit;
+  spec.rounding = rounding.parity() ? ExpertRounding::release : ExpertRounding::none;
   return spec;
 }
 
 }  // namespace
 
-Moe::Moe(const V4Config& config, Workspace& work, int rows, const ModelParts& parts)
+Moe::Moe(const V4Config& config, Rounding rounding, Workspace& work, int rows, const ModelParts& parts)
     : config_(config),
       id_tables_(parts.id_tables),
       scores_(work.rows(rows, config.n_routed_experts)),
@@ -29,12 +30,13 @@ Moe::Moe(const V4Config& config, Workspace& work, int rows, const ModelParts& pa
       up_(work.rows(rows, config.moe_intermediate_size)),
       shared_out_(work.rows(rows, config.hidden_size)),
       vector_(work.rows(1, std::max(config.n_routed_experts, config.hidden_size))) {
+  const ExpertSpec expert = expert_spec(config, rounding);
   if (parts.experts == nullptr) {
-    RamTier::measure(expert_spec(config), work, rows);
+    RamTier::measure(expert, work, rows);
     return;
   }
-  ram_.emplace(*parts.ops, *parts.experts, expert_spec(config), work, rows);
-  runner_.emplace(*parts.ops, std::vector<ExpertTier*>{&*ram_});
+  ram_.emplace(*parts.ops, *parts.experts, expert, work, rows);
+  runner_.emplace(*parts.ops, std::vector<ExpertTier*>{&*ram_}, expert.rounding);
 }
 
 Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams) {
@@ -42,15 +44,20 @@ Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnectio
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps.router));
     streams.part(pass.ops, pass.streams, {w[router::hc_fn], w[router::hc_base], w[router::hc_scale]}, pass.x);
+    pass.rounding.tensor(pass.x);
     pass.ops.rms_norm(pass.x, decode_vector(w[router::norm], vector_), config_.rms_norm_eps, pass.x);
+    pass.rounding.tensor(pass.x);
     routes = route(pass, layer, w);
   }
+  pass.rounding.input(pass.x);  // what is left to be done with it are products of experts
   if (pass.observers.routed) pass.observers.routed(layer, routes);
   runner_->start(layer, pass.x, routes, outputs_);
   TRY(share(pass, steps));  // while routed experts are still on their way
   TRY(runner_->finish(pass.output));
   pass.ops.add(shared_out_.slice(0, pass.rows()), pass.output);
+  pass.rounding.tensor(pass.output);
   streams.join(pass.ops, pass.output, pass.streams);
+  pass.rounding.tensor(pass.streams);
   return {};
 }
 
@@ -74,9 +81,14 @@ Result<> Moe::share(Pass& pass, const LayerSteps& steps) {
   TRY_TAKE(const Lease w, pass.trunk.acquire(steps.shared));
   const Product in[] = {{w[shared::w1], pass.x, gate}, {w[shared::w3], pass.x, up}};
   pass.ops.matmul(in);
+  pass.rounding.tensor(gate);
+  pass.rounding.tensor(up);
   pass.ops.clamped_swiglu(gate, up, config_.swiglu_limit, gate);
+  pass.rounding.tensor(gate);
+  pass.rounding.input(gate);
   const Product out[] = {{w[shared::w2], gate, shared_out_.slice(0, pass.rows())}};
   pass.ops.matmul(out);
+  pass.rounding.tensor(shared_out_.slice(0, pass.rows()));
   return {};
 }
 

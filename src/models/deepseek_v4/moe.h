@@ -14,7 +14,7 @@ namespace sluice::deepseek_v4 {
 class Moe {
  public:
   // Null stores: over a counting workspace only the size is found.
-  Moe(const V4Config& config, Workspace& work, int rows, const ModelParts& parts);
+  Moe(const V4Config& config, Rounding rounding, Workspace& work, int rows, const ModelParts& parts);
 
   // Reads pass.streams and joins the result to them.
   Result<> run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams);

@@ -28,18 +28,26 @@ Result<> Mtp::run(Pass& pass, Rows hidden) {
   const int width = config_.hidden_size, streams = config_.hc_mult;
   const float eps = config_.rms_norm_eps;
   TRY(parts_.embedding->read(pass.tokens, pass.x));
+  pass.rounding.tensor(pass.x);
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.draft_in));
     pass.ops.rms_norm(pass.x, decode_vector(w[draft_in::enorm], layers_.gain()), eps, pass.x);
+    pass.rounding.tensor(pass.x);
+    pass.rounding.input(pass.x);
     const Product embedded[] = {{w[draft_in::e_proj], pass.x, pass.output}};
     pass.ops.matmul(embedded);
+    pass.rounding.tensor(pass.output);
     const std::span<const float> gain = decode_vector(w[draft_in::hnorm], layers_.gain());
     for (int stream = 0; stream < streams; ++stream) {
       const Rows y = pass.streams.columns(stream * width, width);
       pass.ops.rms_norm(hidden.columns(stream * width, width), gain, eps, pass.x);
+      pass.rounding.tensor(pass.x);
+      pass.rounding.input(pass.x);
       const Product projected[] = {{w[draft_in::h_proj], pass.x, y}};
       pass.ops.matmul(projected);
+      pass.rounding.tensor(y);
       pass.ops.add(pass.output, y);
+      pass.rounding.tensor(y);
     }
   }
   return layers_.run(pass, config_.num_hidden_layers, kLogs, steps_.draft);

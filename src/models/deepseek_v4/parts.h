@@ -5,6 +5,7 @@
 #include "models/common/key_choice.h"
 #include "models/deepseek_v4/census.h"
 #include "models/deepseek_v4/config.h"
+#include "models/deepseek_v4/rounding.h"
 #include "models/model.h"
 
 namespace sluice::deepseek_v4 {
@@ -36,6 +37,7 @@ struct Pass {
   KeyChoice& choice;           // entries of the layer's compressed list, if it has to choose
   int offset;                  // positions between what the states hold and the first row: drafts before it
   Observers observers;
+  Rounding rounding;
 
   int rows() const { return x.rows; }
   int position(const Segment& segment) const { return segment.state->length() + offset; }  // of its first row
