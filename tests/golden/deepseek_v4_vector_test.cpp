@@ -10,6 +10,7 @@
 #include "support/engine/traced_run.h"
 #include "support/golden_vector.h"
 #include "support/temp_dir.h"
+#include "support/v4_other_names.h"
 #include "support/v4_vector.h"
 
 namespace sluice::test {
@@ -120,6 +121,23 @@ TEST_P(DeepSeekV4VectorRun, MtpBlock) {
   const std::vector<TracedRow> rows = run_->extend({rows_.data(), pairs}, std::span(tokens_).subspan(1), GetParam());
   expect_logits(rows, golden_.at("mtp_logits"));
   EXPECT_TRUE(rows.back().routes.contains(kDraftLayer));
+}
+
+// The same weights under the names that transformers gives them have the same bits.
+TEST(DeepSeekV4VectorRunByOtherNames, LogitsAreTheSame) {
+  const TempDir dir;
+  write_v4_vector(dir / "model");
+  write_v4_by_other_names(dir / "model", dir / "other");
+  const std::vector<int> tokens = v4_vector().at("tokens").get<std::vector<int>>();
+  const auto rows = [&](const char* name) {
+    EngineOptions options;
+    options.memory_bytes = resident_budget((dir / name).string(), options);
+    return TracedRun((dir / name).string(), options).feed(tokens);
+  };
+  const std::vector<TracedRow> wanted = rows("model"), other = rows("other");
+  ASSERT_EQ(other.size(), tokens.size());
+  for (std::size_t position = 0; position < tokens.size(); ++position)
+    EXPECT_EQ(other[position].logits, wanted[position].logits) << position;
 }
 
 INSTANTIATE_TEST_SUITE_P(Chunks, DeepSeekV4VectorRun, testing::Values(0, 1, 3, 7),
