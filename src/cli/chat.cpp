@@ -14,6 +14,7 @@
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
 #include "engine/generation_config.h"
+#include "engine/idle_work.h"
 
 namespace sluice::cli {
 
@@ -54,11 +55,14 @@ Result<> take_turn(const std::string& text, ChatSession& session, ConversationLo
   return log.update(session);
 }
 
-Result<> talk(ChatSession& session, ConversationLog& log, LineReader& reader) {
+Result<> talk(Engine& engine, ChatSession& session, ConversationLog& log, LineReader& reader) {
   AfterCommand after = AfterCommand::go_on;
   bool told_how_to_leave = false;
   while (after == AfterCommand::go_on) {
-    const InputLine line = reader.next();
+    const InputLine line = [&] {
+      const IdleWork meanwhile(engine);
+      return reader.next();
+    }();
     if (line.kind == InputLine::Kind::interrupted && !std::exchange(told_how_to_leave, true))
       note("(Ctrl-D or /quit ends)");
     if (line.kind == InputLine::Kind::end) break;
@@ -112,7 +116,7 @@ Result<> chat(const ChatFlags& flags) {
     if (!session.messages().empty()) note(fmt::format("{} messages so far", session.messages().size()));
     note("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends\n");
   }
-  return talk(session, log, *reader);
+  return talk(*engine, session, log, *reader);
 }
 
 }  // namespace

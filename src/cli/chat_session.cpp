@@ -22,6 +22,7 @@ EngineStats difference(EngineStats now, const EngineStats& before) {
   now.experts.hits -= before.experts.hits;
   now.experts.begun -= before.experts.begun;
   now.experts.bytes_read -= before.experts.bytes_read;
+  now.experts.preloaded_bytes -= before.experts.preloaded_bytes;
   now.experts.exposed_seconds -= before.experts.exposed_seconds;
   now.disk_busy_seconds -= before.disk_busy_seconds;
   now.embedding_bytes_read -= before.embedding_bytes_read;

@@ -46,6 +46,10 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
                   "Draft further tokens and let the model check them together (same results): auto, off, mtp (the "
                   "model's own head) or lookup (what the text said before)")
       ->type_name("HOW");
+  command
+      .add_option("--preload", preload_,
+                  "Where all weights fit, read all experts while the disk has nothing else to do: on or off")
+      ->type_name("HOW");
   command.add_flag(
       "--parity", options_.parity,
       "Round activations as DeepSeek-V4's release does: other results, nearer to those it was published with");
@@ -71,6 +75,9 @@ Result<EngineOptions> ModelFlags::options() const {
     options.io = IoMode::drop;
   else
     return fail(ErrorKind::usage, fmt::format("--io: '{}' is not a mode", io_), "say auto, direct, buffered or drop");
+  if (preload_ != "on" && preload_ != "off")
+    return fail(ErrorKind::usage, fmt::format("--preload: '{}' is neither on nor off", preload_));
+  options.preload = preload_ == "on";
   if (speculate_ == "auto")
     options.speculate = Speculate::automatic;
   else if (speculate_ == "off")

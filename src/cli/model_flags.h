@@ -23,7 +23,7 @@ class ModelFlags {
  private:
   std::string directory_;
   EngineOptions options_;
-  std::string memory_, io_ = "auto", speculate_ = "auto";
+  std::string memory_, io_ = "auto", speculate_ = "auto", preload_ = "on";
 };
 
 }  // namespace sluice::cli

@@ -195,7 +195,7 @@ Result<> run(const RunFlags& flags) {
   }
   TRY_TAKE(EngineOptions options, flags.model.options());
   options.profile = profile.get();
-  if (trace) options.speculate = Speculate::off;  // a trace tells of tokens that came to be, in order
+  if (trace) options.speculate = Speculate::off, options.preload = false;  // it tells of what came to be, in order
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
   TRY_TAKE(prompt.form, read_form(flags, prompt, model));

@@ -34,6 +34,14 @@ int ids_with_tokens(int vocab_size, const Tokenizer* tokenizer) {
   return ids;
 }
 
+std::vector<ExpertKey> all_experts(const ExpertTable& experts) {
+  std::vector<ExpertKey> all;
+  for (int layer = 0; layer < experts.layers(); ++layer)
+    for (int expert = 0; expert < experts.experts(); ++expert)
+      if (experts.has(layer, expert)) all.push_back({layer, expert});
+  return all;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
@@ -68,6 +76,8 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
     engine->trunk_ = options.profile->watch(std::move(engine->trunk_), bound.specs);
     if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);
   }
+  if (options.preload && plan.expert_slots >= bound.experts.count() && engine->experts_)
+    engine->experts_->preload(all_experts(bound.experts), PreloadPace::always);
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
   for (const BoundIds& table : bound.id_tables) {
     TRY_TAKE(IdTable ids, read_id_table(table, *engine->queue_));

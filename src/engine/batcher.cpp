@@ -130,8 +130,9 @@ void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafte
   const MemoryPlan& plan = engine_.plan();
   const std::uint64_t experts = after.experts.requests - before.experts.requests;
   const std::uint64_t trunk = engine_.trunk_bytes();
+  const std::uint64_t preloaded = after.experts.preloaded_bytes - before.experts.preloaded_bytes;  // for no step
   governor_.step({.bytes_read = after.trunk.bytes_read - before.trunk.bytes_read + after.experts.bytes_read -
-                                before.experts.bytes_read,
+                                before.experts.bytes_read - preloaded,
                   .bytes_touched = trunk + experts * engine_.expert_table().slot_bytes(),
                   .bytes_a_row = plan.touched_bytes_per_token,
                   .rows = rows},

@@ -88,6 +88,8 @@ const char* Engine::io_mode() const {
   return options().io == IoMode::drop ? "drop" : "buffered";
 }
 
+bool Engine::tend() { return experts_ != nullptr && experts_->tend(); }
+
 EngineStats Engine::stats() const {
   return {trunk_->stats(), experts_ ? experts_->stats() : ExpertStats{}, embedding_->bytes_read(),
           queue_->stats().busy_seconds};

@@ -79,6 +79,8 @@ class Engine {
   const char* isa() const { return kernels_->name; }
   // How weights are read in fact: "direct", "buffered" or "drop".
   const char* io_mode() const;
+  // For whoever has nothing to compute: carries on what is read ahead of any need, without waiting. False: nothing is.
+  bool tend();
   EngineStats stats() const;
   std::uint64_t expert_bytes() const { return survey_.bound.experts.payload_bytes(); }  // of the checkpoint
   std::uint64_t trunk_bytes() const;                                                    // of all steps of the walk

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/idle_work.h"
+
 namespace sluice {
 
 // Passes everything on, and gives the place in the queue back before the end is told: whoever hears of it may come
@@ -91,7 +93,18 @@ void EngineThread::work() {
   Batcher batcher(engine_);
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [&] { return stopping_ || !incoming_.empty() || !batcher.idle(); });
+    const auto called = [&] { return stopping_ || !incoming_.empty() || !batcher.idle(); };
+    while (!called()) {
+      lock.unlock();
+      const bool more = engine_.tend();
+      const EngineStats stats = engine_.stats();
+      lock.lock();
+      load_.stats = stats;
+      if (more)
+        wake_.wait_for(lock, kTendEvery, called);
+      else
+        wake_.wait(lock, called);
+    }
     const bool stop = stopping_;
     std::vector<Job> taken = std::exchange(incoming_, {});
     lock.unlock();

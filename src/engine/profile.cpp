@@ -97,6 +97,10 @@ class WatchedExperts final : public ExpertStore {
     return std::make_unique<WatchedFetch>(profile_, experts_->fetch(layer, uses), table_, layer);
   }
   void hint(int layer, std::span<const ExpertUse> uses) override { experts_->hint(layer, uses); }
+  void preload(std::vector<ExpertKey> experts, PreloadPace pace) override {
+    experts_->preload(std::move(experts), pace);
+  }
+  bool tend() override { return experts_->tend(); }
   ExpertStats stats() const override { return experts_->stats(); }
 
  private:

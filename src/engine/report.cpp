@@ -53,6 +53,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
       {"bytes",
        {{"trunk_read", report.stats.trunk.bytes_read},
         {"experts_read", report.stats.experts.bytes_read},
+        {"experts_preloaded", report.stats.experts.preloaded_bytes},
         {"embedding_read", report.stats.embedding_bytes_read}}},
       {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
       {"io",
@@ -83,6 +84,9 @@ std::string to_text(const RunReport& report, const Engine& engine) {
       "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
       format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
       format_rate(disk_rate(stats)), format_seconds(exposed_seconds(stats)));
+  if (stats.experts.preloaded_bytes > 0)
+    text += fmt::format("\nread ahead of any need, while the disk was idle: {} of experts",
+                        format_bytes(stats.experts.preloaded_bytes));
   text += fmt::format("\nexperts found in memory: {} of {} ({})", format_count(stats.experts.hits),
                       format_count(stats.experts.requests), percent(stats.experts.hits, stats.experts.requests));
   if (made.drafted > 0)

@@ -6,6 +6,9 @@
 //
 // A hinted fetch is a fetch that waits to be handed out. Of those that are under way, only the first that still lacks
 // slots may take any: so the one in use always gets on, and later ones only use what it leaves.
+//
+// A preloaded expert in flight has a slot and nobody who awaits it. A fetch that asks for it becomes the one; a fetch
+// that lacks a slot because preloads hold the last ones waits for them.
 #include "residency/expert_store.h"
 
 #include <algorithm>
@@ -23,6 +26,11 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// Preloads in flight: enough that the disk has work until the store is called again, few enough that whoever comes does
+// not wait long.
+constexpr std::uint64_t kPreloadBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kFewestPreloads = 2, kMostPreloads = 32;
 
 class SlotStore;
 
@@ -61,7 +69,8 @@ class SlotFetch final : public Fetch {
   std::size_t residents_out_ = 0;
   std::vector<int> misses_;
   std::size_t misses_started_ = 0;
-  std::vector<Flight> flights_;  // in the order of misses_
+  std::uint64_t taken_over_ = 0;  // preloads that were in flight
+  std::vector<Flight> flights_;   // those, then in the order of misses_
 };
 
 class SlotStore final : public ExpertStore {
@@ -74,7 +83,16 @@ class SlotStore final : public ExpertStore {
         slot_of_(static_cast<std::size_t>(table.layers()) * static_cast<std::size_t>(table.experts()), -1),
         policy_(slot_count < table.count() ? std::move(policy) : nullptr),
         queue_(queue),
+        most_preloads_(static_cast<int>(std::clamp(kPreloadBytes / std::max<std::uint64_t>(1, table.slot_bytes()),
+                                                   kFewestPreloads, kMostPreloads))),
         spec_(std::move(spec)) {}
+  ~SlotStore() override {
+    hints_.clear();
+    for (const int slot : slots_.in(SlotState::in_flight)) queue_.withdraw(static_cast<std::uint64_t>(slot), landings_);
+    while (preloads_in_flight_ > 0) take_landing();
+  }
+  SlotStore(const SlotStore&) = delete;
+  SlotStore& operator=(const SlotStore&) = delete;
 
   std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
     SLUICE_CHECK(!fetching_);
@@ -88,6 +106,7 @@ class SlotStore final : public ExpertStore {
     }
     if (!made) made = std::make_unique<SlotFetch>(*this, layer, uses, Urgency::demand);
     made->hand_out();
+    go_on_preloading();
     return made;
   }
   void hint(int layer, std::span<const ExpertUse> uses) override {
@@ -95,6 +114,18 @@ class SlotStore final : public ExpertStore {
     if (!hints_.empty() && hints_.back().layer >= layer) hints_.clear();  // of a pass that was given up
     hints_.push_back({layer, {uses.begin(), uses.end()}, nullptr});
     begin_hints();
+  }
+  void preload(std::vector<ExpertKey> experts, PreloadPace pace) override {
+    to_preload_ = std::move(experts);
+    preload_next_ = 0;
+    preload_pace_ = pace;
+    tend();
+  }
+  bool tend() override {
+    if (preloads_in_flight_ == 0 && to_preload_.empty()) return false;
+    collect_landed();
+    start_preloads();
+    return preloads_in_flight_ > 0 || !to_preload_.empty();
   }
   ExpertStats stats() const override { return stats_; }
 
@@ -142,14 +173,51 @@ class SlotStore final : public ExpertStore {
   }
   void forget(int slot) { slot_of(std::exchange(holding(slot).key, {-1, -1})) = -1; }
 
-  void read(int slot, ExpertKey key, Urgency urgency, SlotFetch& fetch) {
+  // Returns the bytes that will be read. `fetch`: who awaits them, or null.
+  std::uint64_t read(int slot, ExpertKey key, Urgency urgency, SlotFetch* fetch) {
     Holding& mine = holding(slot);
-    mine = {key, table_.layout(key.layer, key.expert), &fetch};
+    mine = {key, table_.layout(key.layer, key.expert), fetch};
     slot_of(key) = slot;
     slots_.fill(slot);
     if (policy_) policy_->filled(slot, key);
-    for (const Extent& extent : mine.layout.extents) stats_.bytes_read += extent.bytes;
+    std::uint64_t bytes = 0;
+    for (const Extent& extent : mine.layout.extents) bytes += extent.bytes;
+    stats_.bytes_read += bytes;
     queue_.submit(static_cast<std::uint64_t>(slot), mine.layout.extents, slots_.bytes(slot), urgency, landings_);
+    return bytes;
+  }
+
+  void collect_landed() {
+    for (Landed landed; landings_.poll(landed);) arrive(std::move(landed));
+  }
+  // Beside requests.
+  void go_on_preloading() {
+    if (preload_pace_ == PreloadPace::always)
+      tend();
+    else if (preloads_in_flight_ > 0)
+      collect_landed();
+  }
+  void start_preloads() {
+    for (; preload_next_ < to_preload_.size() && preloads_in_flight_ < most_preloads_; ++preload_next_) {
+      const ExpertKey key = to_preload_[preload_next_];
+      if (slot_of(key) >= 0) continue;
+      const int slot = slots_.first_empty();
+      if (slot < 0) {
+        preload_next_ = to_preload_.size();
+        break;
+      }
+      ++preloads_in_flight_;
+      stats_.preloaded_bytes += read(slot, key, Urgency::idle, nullptr);
+    }
+    if (preload_next_ == to_preload_.size()) to_preload_ = {}, preload_next_ = 0;
+  }
+  // True if the slot holds a preload on its way: from now on the fetch awaits it.
+  bool take_over(int slot, SlotFetch& fetch) {
+    if (slots_.state(slot) != SlotState::in_flight) return false;
+    SLUICE_CHECK(holding(slot).awaited_by == nullptr);
+    holding(slot).awaited_by = &fetch;
+    --preloads_in_flight_;
+    return true;
   }
 
   // What became of the read into a slot: a lease, or the slot is empty again.
@@ -174,8 +242,14 @@ class SlotStore final : public ExpertStore {
   void arrive(Landed landed) {
     const int slot = static_cast<int>(landed.tag);
     SlotFetch* const fetch = std::exchange(holding(slot).awaited_by, nullptr);
-    SLUICE_CHECK(fetch != nullptr);
-    fetch->arrive(slot, admit(slot, std::move(landed.status)));
+    Result<Lease> arrival = admit(slot, std::move(landed.status));
+    if (fetch != nullptr) return fetch->arrive(slot, std::move(arrival));
+    --preloads_in_flight_;  // if it failed, whoever asks for it will hear why
+  }
+  // Somebody needs the slots of preloads in flight. Requires: all that is in flight is preloaded.
+  void hurry_preloads() {
+    SLUICE_CHECK(preloads_in_flight_ > 0);
+    for (const int slot : slots_.in(SlotState::in_flight)) queue_.hurry(static_cast<std::uint64_t>(slot), landings_);
   }
   // Waits for a landing if none is there.
   void collect() {
@@ -193,11 +267,16 @@ class SlotStore final : public ExpertStore {
   std::vector<int> slot_of_;                // [layers * experts], -1 where not resident
   std::unique_ptr<EvictionPolicy> policy_;  // null if every expert has a slot: nothing is ever evicted
   ReadQueue& queue_;
+  int most_preloads_;  // in flight
   std::function<BlockSpec(int, int)> spec_;
   Landings landings_;  // tag: slot
   ExpertStats stats_;
   bool fetching_ = false;
-  std::deque<Hint> hints_;  // in the order of their fetches; last, because they use the others
+  std::vector<ExpertKey> to_preload_;  // from preload_next_ on
+  std::size_t preload_next_ = 0;
+  PreloadPace preload_pace_ = PreloadPace::always;
+  int preloads_in_flight_ = 0;  // that nobody awaits
+  std::deque<Hint> hints_;      // in the order of their fetches; last, because they use the others
 };
 
 SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses, Urgency urgency)
@@ -210,9 +289,12 @@ SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> use
     const int slot = store_.slot_of({layer, use.expert});
     if (slot < 0)
       misses_.push_back(use.expert);
+    else if (store_.take_over(slot, *this))
+      flights_.push_back({use.expert, slot, std::nullopt});
     else
       residents_.push_back({use.expert, store_.slots_.lease(slot, &store_.holding(slot).layout)});
   }
+  taken_over_ = flights_.size();
   start_reads();
 }
 
@@ -225,6 +307,7 @@ SlotFetch::~SlotFetch() {
   flights_.clear();  // leases among them: hints may use their slots
   residents_.clear();
   store_.begin_hints();
+  store_.go_on_preloading();
 }
 
 bool SlotFetch::start_reads() {
@@ -232,7 +315,7 @@ bool SlotFetch::start_reads() {
     const int slot = store_.free_slot();
     if (slot < 0) return false;  // goes on when a lease has been given back
     const int expert = misses_[misses_started_];
-    store_.read(slot, {layer_, expert}, urgency_, *this);
+    store_.read(slot, {layer_, expert}, urgency_, this);
     flights_.push_back({expert, slot, std::nullopt});
   }
   return true;
@@ -240,22 +323,25 @@ bool SlotFetch::start_reads() {
 
 void SlotFetch::hand_out() {
   handed_out_ = true;
-  store_.stats_.requests += residents_.size() + misses_.size();
+  store_.stats_.requests += residents_.size() + taken_over_ + misses_.size();
   store_.stats_.hits += residents_.size();
-  if (urgency_ == Urgency::demand) return;
+  store_.stats_.begun += taken_over_;
+  if (urgency_ == Urgency::next) store_.stats_.begun += misses_started_;
+  if (urgency_ == Urgency::demand && taken_over_ == 0) return;
   urgency_ = Urgency::demand;
-  store_.stats_.begun += misses_started_;
   for (const Flight& flight : flights_)
     if (!flight.arrival) store_.queue_.hurry(static_cast<std::uint64_t>(flight.slot), store_.landings_);
 }
 
 Result<std::optional<ReadyExpert>> SlotFetch::next() {
-  start_reads();
+  bool started = start_reads();
   if (residents_out_ < residents_.size()) return std::move(residents_[residents_out_++]);
-  if (flights_.empty()) {
-    SLUICE_CHECK(misses_started_ == misses_.size());  // else the caller holds a lease on every slot
-    return std::nullopt;
+  while (flights_.empty() && !started) {
+    store_.hurry_preloads();  // else the caller holds a lease on every slot
+    store_.collect();
+    started = start_reads();
   }
+  if (flights_.empty()) return std::nullopt;
   std::size_t index = arrived();
   while (index == flights_.size()) {
     store_.collect();

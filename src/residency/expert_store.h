@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "checkpoint/bound.h"
 #include "io/read_queue.h"
@@ -38,8 +39,12 @@ struct ExpertStats {
   std::uint64_t hits = 0;      // found resident
   std::uint64_t begun = 0;     // neither, but their reads had begun when they were asked for
   std::uint64_t bytes_read = 0;
-  double exposed_seconds = 0;  // time the caller waited for reads
+  std::uint64_t preloaded_bytes = 0;  // of these
+  double exposed_seconds = 0;         // time the caller waited for reads
 };
+
+// What carries a preload on: every call of the store, or `tend` alone, when nobody asks for anything.
+enum class PreloadPace { always, when_idle };
 
 class ExpertStore {
  public:
@@ -52,6 +57,13 @@ class ExpertStore {
   // A hint is the request itself, made early: what stays resident follows from requests and hints alone (unless some
   // are given up half-way), and a hint that turns out wrong costs reads only. Requires: no fetch is under way.
   virtual void hint(int layer, std::span<const ExpertUse> uses) = 0;
+  // Reads these experts, the first ones first, while nothing else is to be read: a few at a time, and into empty slots
+  // alone, so nothing goes for them. A fetch takes over what is on its way. It ends when the list does or no slot is
+  // empty. Replaces an earlier list. Which requests find their experts resident is then a matter of time, so a run
+  // whose hits are to follow from its requests alone goes without.
+  virtual void preload(std::vector<ExpertKey> experts, PreloadPace pace) = 0;
+  // For whoever has nothing else to do with the store: carries the preload on without waiting. False: it has ended.
+  virtual bool tend() = 0;
   virtual ExpertStats stats() const = 0;
 };
 

@@ -29,6 +29,8 @@ TEST(BenchToken, ItsFiguresExplainEachOther) {
   EXPECT_EQ(figure(0, "memory_bytes"), static_cast<double>(bounds.minimum));
   EXPECT_GT(figure(0, "bytes_read_per_token"), figure(0, "touched_bytes_per_token") / 2);
   EXPECT_EQ(figure(1, "trunk_bytes_per_token"), 0);
+  EXPECT_EQ(figure(1, "expert_bytes_per_token"), 0);  // all were loaded before the first token that counts
+  EXPECT_EQ(figure(1, "expert_hit_rate"), 1);
 }
 
 TEST(BenchToken, RefusesABudgetBelowTheMinimum) {

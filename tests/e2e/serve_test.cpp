@@ -255,6 +255,22 @@ TEST(Serve, EndsWhenEverythingIsAnswered) {
   EXPECT_EQ(server.program().finish().exit_code, 0);
 }
 
+TEST(Serve, WhileNobodyAsksEverythingIsLoaded) {
+  const Served server;
+  const std::string read = "sluice_read_bytes_total{what=\"experts\"}";
+  double before = 0;
+  for (int wait = 0; wait < 500 && (before <= 0 || server.metric(read) > before); ++wait) {
+    before = server.metric(read);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_GT(before, 0);
+  server.posted(kCompletions, completion("The capital of France is", 8));
+  EXPECT_TRUE(server.settles());
+  EXPECT_EQ(server.metric(read), before);
+  EXPECT_GT(server.metric("sluice_expert_requests_total"), 0);
+  EXPECT_EQ(server.metric("sluice_expert_hits_total"), server.metric("sluice_expert_requests_total"));
+}
+
 TEST(Serve, TimeIsUp) {
   const Served server({"--timeout", "1", "--slots", "1"});
   const HttpAnswer whole = server.post(kCompletions, endless("The capital of France is", R"(,"n":32)"));

@@ -27,6 +27,7 @@ Watched watched_run(std::uint64_t budget, int chunk) {
   EngineOptions options;
   options.memory_bytes = budget;
   options.prefill_chunk = chunk;
+  options.preload = false;  // reads that no request asked for
   Runner run(model(), options);
   Watched seen;
   ExpertStats before;

@@ -1,6 +1,7 @@
 // See expected_use.h.
 #include "residency/policies/expected_use.h"
 
+#include <limits>
 #include <vector>
 
 #include "residency/policies/layer_ranks.h"
@@ -48,9 +49,10 @@ class ExpectedUse final : public EvictionPolicy {
     double seen = 0;  // what an expert used at every step would have, in units
   };
 
-  // until + L * (1/p - 1) with p = uses / (unit * seen). A resident expert has been used, so uses > 0.
+  // until + L * (1/p - 1) with p = uses / (unit * seen). What was never used (a preload) goes first.
   double distance(int layer, double uses) const {
     const Layer& mine = layers_[static_cast<std::size_t>(layer)];
+    if (uses == 0) return std::numeric_limits<double>::infinity();
     return layers_until(layer, now_, layer_count_) + layer_count_ * (mine.unit * mine.seen / uses - 1);
   }
 
