@@ -40,13 +40,16 @@ class Hash {
   std::unique_ptr<XXH3_state_t, Free> state_{XXH3_createState()};
 };
 
+Result<> add_page(Hash& hash, SourceReader& reader, int file, std::uint64_t offset, std::uint64_t size) {
+  TRY_TAKE(const std::span<const std::byte> page, reader.read({file, offset, std::min(kDiskPage, size - offset)}));
+  hash.add(page);
+  return {};
+}
+
 Result<> add_pages(Hash& hash, SourceReader& reader, int file, std::uint64_t size) {
   const std::uint64_t pages = (size + kDiskPage - 1) / kDiskPage, picked = std::min(pages, kPagesOfAFile);
-  for (std::uint64_t pick = 0; pick < picked; ++pick) {
-    const std::uint64_t offset = pages * pick / picked * kDiskPage;
-    TRY_TAKE(const std::span<const std::byte> page, reader.read({file, offset, std::min(kDiskPage, size - offset)}));
-    hash.add(page);
-  }
+  for (std::uint64_t pick = 0; pick < picked; ++pick)
+    TRY(add_page(hash, reader, file, pages * pick / picked * kDiskPage, size));
   return {};
 }
 
@@ -69,6 +72,19 @@ Result<std::string> fingerprint(std::string_view config, const TensorIndex& inde
     TRY(add_pages(hash, reader, file, files.size(file)));
   }
   return hash.hex();
+}
+
+Result<std::string> quick_fingerprint(std::string_view config, const Files& files) {
+  Hash hash;
+  hash.add(config);
+  SourceReader reader(files);
+  for (int file = 0; file < files.count(); ++file) {
+    const std::uint64_t size = files.size(file);
+    hash.add(std::filesystem::path(files.path(file)).filename().string());
+    hash.add(size);
+    if (size > 0) TRY(add_page(hash, reader, file, page_floor(size / 2), size));
+  }
+  return hash.hex().substr(0, 16);
 }
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include "cli/model_flags.h"
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
+#include "cli/usage_flag.h"
 #include "engine/generation_config.h"
 #include "engine/idle_work.h"
 
@@ -22,6 +23,7 @@ namespace {
 
 struct ChatFlags {
   ModelFlags model;
+  UsageFlag usage;
   SamplingFlags sampling;
   std::string system, history, think;
   int max_tokens = 0;
@@ -89,6 +91,7 @@ Result<> chat(const ChatFlags& flags) {
   TRY_TAKE(std::vector<Message> messages, begin_conversation(flags));
   TRY_TAKE(EngineOptions options, flags.model.options());
   options.overhead_bytes = kOverheadBytes;
+  flags.usage.apply(options);
   TRY_TAKE(const SamplingParams recommended, recommended_sampling(flags.model.directory()));
   ChatSettings settings{.sampling = {},
                         .seed = flags.sampling.seed,
@@ -116,7 +119,9 @@ Result<> chat(const ChatFlags& flags) {
     if (!session.messages().empty()) note(fmt::format("{} messages so far", session.messages().size()));
     note("/help lists commands, Ctrl-C stops an answer, Ctrl-D ends\n");
   }
-  return talk(*engine, session, log, *reader);
+  Result<> outcome = talk(*engine, session, log, *reader);
+  keep_usage(*engine);
+  return outcome;
 }
 
 }  // namespace
@@ -125,6 +130,7 @@ void add_chat(CLI::App& app, Chosen& chosen) {
   auto flags = std::make_shared<ChatFlags>();
   CLI::App* command = app.add_subcommand("chat", "A conversation in the terminal, or through a pipe");
   flags->model.add(*command);
+  flags->usage.add(*command);
   command->add_option("--system", flags->system, "A system message: what the model is to be")->type_name("TEXT");
   command
       ->add_option("--history", flags->history,

@@ -17,7 +17,10 @@ Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOption
   if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
     warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
                      format_bytes(plan.planned_bytes), format_bytes(available)));
-  return Engine::open(std::move(found), plan);
+  TRY_TAKE(std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
+  if (const std::string refusal = engine->usage_refusal(); !refusal.empty())
+    warn(fmt::format("--usage: {}; it is ignored", refusal));
+  return engine;
 }
 
 }  // namespace sluice::cli

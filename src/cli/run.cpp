@@ -17,6 +17,7 @@
 #include "cli/open_engine.h"
 #include "cli/sampling_flags.h"
 #include "cli/token_output.h"
+#include "cli/usage_flag.h"
 #include "engine/profile.h"
 #include "engine/reply_grammar.h"
 #include "engine/report.h"
@@ -29,6 +30,7 @@ namespace {
 
 struct RunFlags {
   ModelFlags model;
+  UsageFlag usage;
   SamplingFlags sampling;
   std::string prompt, prompt_file, json, system, think, dump_logits, trace, profile, session, save_session, grammar,
       json_schema;
@@ -195,6 +197,7 @@ Result<> run(const RunFlags& flags) {
   }
   TRY_TAKE(EngineOptions options, flags.model.options());
   options.profile = profile.get();
+  flags.usage.apply(options);
   if (trace) options.speculate = Speculate::off, options.preload = false;  // it tells of what came to be, in order
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
@@ -224,6 +227,7 @@ Result<> run(const RunFlags& flags) {
   TRY(logits.check());
   if (trace) TRY(trace->finish());
   if (profile) TRY(profile->finish());
+  keep_usage(*engine);
   if (!flags.save_session.empty()) TRY(save_session(*engine, flags.save_session));
 
   report.text = output.text();
@@ -243,6 +247,7 @@ void add_run(CLI::App& app, Chosen& chosen) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", "A prompt in, text out");
   flags->model.add(*command);
+  flags->usage.add(*command);
   CLI::Option* prompt = command->add_option("--prompt", flags->prompt, "The prompt, as raw text")->type_name("TEXT");
   CLI::Option* file =
       command->add_option("--prompt-file", flags->prompt_file, "Read the prompt from a file; - is standard input")

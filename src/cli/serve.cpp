@@ -10,6 +10,7 @@
 #include "cli/console.h"
 #include "cli/model_flags.h"
 #include "cli/open_engine.h"
+#include "cli/usage_flag.h"
 #include "engine/session_folder.h"
 #include "serve/server.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 struct ServeFlags {
   ModelFlags model;
+  UsageFlag usage;
   serve::ServeOptions options;
   std::string api_key_file, session_budget = "0", sessions;
   int slots = 4;
@@ -65,6 +67,7 @@ Result<> serve_model(const ServeFlags& flags) {
   TRY(need_tokenizer(model));
   if (options.context == 0) options.context = std::min(kUsualContext, model.config->max_context());
   options.slots = flags.slots;
+  flags.usage.apply(options);
   TRY_TAKE(options.session_bytes, parse_size(flags.session_budget, "--session-budget"));
   options.overhead_bytes = serve::server_bytes(options.context);
   TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
@@ -74,6 +77,7 @@ Result<> serve_model(const ServeFlags& flags) {
                    flags.slots, serving.queue));
   server->run(interrupt_flag());
   note("stopped: every answer was completed");
+  keep_usage(*engine);
   if (!flags.sessions.empty()) TRY(keep_for_next_time(*engine, flags.sessions));
   return {};
 }
@@ -85,6 +89,7 @@ void add_serve(CLI::App& app, Chosen& chosen) {
   serve::ServeOptions& options = flags->options;
   CLI::App* command = app.add_subcommand("serve", "An HTTP server that speaks OpenAI's API");
   flags->model.add(*command);
+  flags->usage.add(*command);
   command->add_option("--host", options.host, "Address to listen on")->type_name("ADDRESS")->capture_default_str();
   command->add_option("--port", options.port, "Port to listen on; 0 is any free one")
       ->type_name("N")

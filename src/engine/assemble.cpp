@@ -5,12 +5,15 @@
 #include <optional>
 #include <utility>
 
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/fingerprint.h"
 #include "checkpoint/first_reads.h"
 #include "compute/kernel_table.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/kept_sequences.h"
 #include "engine/profile.h"
+#include "engine/usage_log.h"
 #include "io/extent.h"
 
 namespace sluice {
@@ -34,8 +37,21 @@ int ids_with_tokens(int vocab_size, const Tokenizer* tokenizer) {
   return ids;
 }
 
-std::vector<ExpertKey> all_experts(const ExpertTable& experts) {
-  std::vector<ExpertKey> all;
+// Null if no usage is to be kept. A checkpoint whose pages cannot be read has other problems, which will be told.
+std::unique_ptr<UsageLog> open_usage(const Survey& survey, const Files& files) {
+  const EngineOptions& options = survey.options;
+  const ExpertTable& experts = survey.bound.experts;
+  if ((options.usage_file.empty() && options.usage_folder.empty()) || experts.count() == 0) return nullptr;
+  const Result<std::string> config = read_config(survey.model.directory);
+  const Result<std::string> key = config ? quick_fingerprint(*config, files) : config;
+  if (!key) return nullptr;
+  const std::string path =
+      options.usage_file.empty() ? fmt::format("{}/usage-{}", options.usage_folder, *key) : options.usage_file;
+  return std::make_unique<UsageLog>(path, UsageOwner{*key, experts.layers(), experts.experts()});
+}
+
+// All experts, those before them first.
+std::vector<ExpertKey> all_experts(const ExpertTable& experts, std::vector<ExpertKey> all) {
   for (int layer = 0; layer < experts.layers(); ++layer)
     for (int expert = 0; expert < experts.experts(); ++expert)
       if (experts.has(layer, expert)) all.push_back({layer, expert});
@@ -76,8 +92,18 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
     engine->trunk_ = options.profile->watch(std::move(engine->trunk_), bound.specs);
     if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);
   }
-  if (options.preload && plan.expert_slots >= bound.experts.count() && engine->experts_)
-    engine->experts_->preload(all_experts(bound.experts), PreloadPace::always);
+  if (engine->experts_) {
+    engine->usage_ = open_usage(engine->survey_, *engine->files_);
+    std::vector<ExpertKey> hottest;
+    if (engine->usage_) {
+      hottest = engine->usage_->take_hottest();
+      engine->experts_ = count_uses(std::move(engine->experts_), engine->usage_->counted());
+    }
+    if (options.preload && plan.expert_slots >= bound.experts.count())
+      engine->experts_->preload(all_experts(bound.experts, std::move(hottest)), PreloadPace::always);
+    else if (options.preload && !hottest.empty())
+      engine->experts_->preload(std::move(hottest), PreloadPace::when_idle);
+  }
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
   for (const BoundIds& table : bound.id_tables) {
     TRY_TAKE(IdTable ids, read_id_table(table, *engine->queue_));

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "engine/kept_sequences.h"
 #include "engine/profile.h"
+#include "engine/usage_log.h"
 
 namespace sluice {
 
@@ -89,6 +90,14 @@ const char* Engine::io_mode() const {
 }
 
 bool Engine::tend() { return experts_ != nullptr && experts_->tend(); }
+
+std::string Engine::usage_refusal() const { return usage_ != nullptr ? usage_->refusal() : ""; }
+
+Result<> Engine::write_usage() { return usage_ != nullptr ? usage_->write() : Result<>{}; }
+
+void Engine::write_usage_now_and_then() {
+  if (usage_ != nullptr) usage_->write_now_and_then();
+}
 
 EngineStats Engine::stats() const {
   return {trunk_->stats(), experts_ ? experts_->stats() : ExpertStats{}, embedding_->bytes_read(),

@@ -33,6 +33,7 @@ struct BatchPart {
 };
 
 class KeptSequences;
+class UsageLog;
 
 class Engine {
  public:
@@ -81,6 +82,11 @@ class Engine {
   const char* io_mode() const;
   // For whoever has nothing to compute: carries on what is read ahead of any need, without waiting. False: nothing is.
   bool tend();
+  // What is wrong with the file of expert uses, if anything: it was then ignored.
+  std::string usage_refusal() const;
+  // Adds the uses since the last time to it. Nothing where none is kept.
+  Result<> write_usage();
+  void write_usage_now_and_then();  // for a pause: only if the last time is a while ago
   EngineStats stats() const;
   std::uint64_t expert_bytes() const { return survey_.bound.experts.payload_bytes(); }  // of the checkpoint
   std::uint64_t trunk_bytes() const;                                                    // of all steps of the walk
@@ -100,6 +106,7 @@ class Engine {
   std::unique_ptr<Files> files_;
   std::unique_ptr<ReadQueue> queue_;
   std::unique_ptr<TrunkStore> trunk_;
+  std::unique_ptr<UsageLog> usage_;  // or null
   std::unique_ptr<ExpertStore> experts_;
   std::unique_ptr<RowTable> embedding_;
   std::vector<IdTable> id_tables_;

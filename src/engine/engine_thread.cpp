@@ -97,6 +97,7 @@ void EngineThread::work() {
     while (!called()) {
       lock.unlock();
       const bool more = engine_.tend();
+      engine_.write_usage_now_and_then();
       const EngineStats stats = engine_.stats();
       lock.lock();
       load_.stats = stats;

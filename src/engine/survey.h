@@ -42,7 +42,9 @@ struct EngineOptions {
   bool draft_head = false;           // bind the head that drafts tokens too; without effect on models that have none
   bool parity = false;               // round activations as the model's release does: other results
   Speculate speculate = Speculate::off;
-  bool preload = true;         // where every expert has a slot, all are read while nothing else is
+  bool preload = true;  // where every expert has a slot, all are read while nothing else is
+  // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
+  std::string usage_file, usage_folder;
   Profile* profile = nullptr;  // what watches the run, or nothing; must outlive the engine
 
   // Rows of logits that one step may have: one for each slot, and those of drafts.

@@ -29,8 +29,8 @@ namespace sluice {
 namespace {
 
 constexpr std::uint64_t kSlotRecord = 512;  // beside each slot: its layout, its place on the lists
-// For each expert: its slot, its place in a preload, and what the policy knows.
-constexpr std::uint64_t kExpertRecord = 16 + kPolicyBytesPerExpert;
+// For each expert: its slot, its place in a preload, its uses and those on file, and what the policy knows.
+constexpr std::uint64_t kExpertRecord = 32 + kPolicyBytesPerExpert;
 constexpr std::uint64_t kScratchShare = 8;       // scratch may take 1/8 of the budget
 constexpr std::uint64_t kRingSteps = 3;          // one in use, one that has come, one that is being read
 constexpr std::uint64_t kSlotsBesideALayer = 1;  // one expert of the next request beside a layer's

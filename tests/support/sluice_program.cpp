@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -46,6 +47,12 @@ bool built_with_sanitizers() {
   return false;
 #endif
 }
+
+// What programs of this test leave in the user's cache folder must meet no other test's, nor the user's own.
+[[maybe_unused]] const bool own_cache_folder = [] {
+  static const TempDir folder;
+  return ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1) == 0;
+}();
 
 Outcome sluice(const Arguments& arguments, const std::string& input) {
   return run_program(sluice_path(), arguments, input);

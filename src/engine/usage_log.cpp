@@ -1,0 +1,38 @@
+// See usage_log.h.
+#include "engine/usage_log.h"
+
+#include <limits>
+#include <utility>
+
+namespace sluice {
+
+namespace {
+
+constexpr std::chrono::minutes kWhile{5};
+
+}  // namespace
+
+UsageLog::UsageLog(std::string path, UsageOwner owner)
+    : path_(std::move(path)), owner_(std::move(owner)), counted_(owner_.layers, owner_.experts) {
+  ReadUsage read = read_usage(path_, owner_);
+  refusal_ = std::move(read.refusal);
+  foreign_ = read.fate == UsageFate::foreign;
+  hottest_ = read.usage.hottest(std::numeric_limits<std::size_t>::max());
+}
+
+Result<> UsageLog::write() {
+  written_ = Clock::now();
+  if (foreign_ || counted_.empty()) return {};
+  ReadUsage read = read_usage(path_, owner_);
+  if (read.fate == UsageFate::foreign) return {};
+  read.usage.add(counted_.counts());
+  TRY(write_usage(path_, owner_, read.usage));
+  counted_.clear();
+  return {};
+}
+
+void UsageLog::write_now_and_then() {
+  if (Clock::now() - written_ >= kWhile) static_cast<void>(write());
+}
+
+}  // namespace sluice
