@@ -24,6 +24,8 @@ EngineStats difference(EngineStats now, const EngineStats& before) {
   now.experts.bytes_read -= before.experts.bytes_read;
   now.experts.preloaded_bytes -= before.experts.preloaded_bytes;
   now.experts.exposed_seconds -= before.experts.exposed_seconds;
+  now.governor.given_back_bytes -= before.governor.given_back_bytes;
+  now.governor.times -= before.governor.times;
   now.disk_busy_seconds -= before.disk_busy_seconds;
   now.embedding_bytes_read -= before.embedding_bytes_read;
   return now;

@@ -81,13 +81,21 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   }
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
-  if (bound.experts.count() > 0)
-    engine->experts_ = make_expert_store(bound.experts, plan.expert_slots,
-                                         make_policy("default", {.layers = bound.experts.layers(),
-                                                                 .experts = bound.experts.experts(),
-                                                                 .slots = plan.expert_slots,
-                                                                 .top_k = config.experts_per_token()}),
-                                         *engine->queue_, config.census(engine->survey_.scope()).expert);
+  if (bound.experts.count() > 0) {
+    auto slots = make_resizable_store(bound.experts, plan.expert_slots,
+                                      make_policy("default", {.layers = bound.experts.layers(),
+                                                              .experts = bound.experts.experts(),
+                                                              .slots = plan.expert_slots,
+                                                              .top_k = config.experts_per_token()}),
+                                      *engine->queue_, config.census(engine->survey_.scope()).expert);
+    auto governed = govern(std::move(slots),
+                           {.slot_bytes = page_ceil(bound.experts.slot_bytes()),
+                            .fewest = std::min(plan.expert_slots, config.experts_per_token() + 1),
+                            .most = plan.expert_slots},
+                           options.memory_folders);
+    engine->governed_ = governed.get();
+    engine->experts_ = std::move(governed);
+  }
   if (options.profile != nullptr) {
     engine->trunk_ = options.profile->watch(std::move(engine->trunk_), bound.specs);
     if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);

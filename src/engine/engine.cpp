@@ -101,7 +101,7 @@ void Engine::write_usage_now_and_then() {
 
 EngineStats Engine::stats() const {
   return {trunk_->stats(), experts_ ? experts_->stats() : ExpertStats{}, embedding_->bytes_read(),
-          queue_->stats().busy_seconds};
+          governed_ != nullptr ? governed_->governor_stats() : GovernorStats{}, queue_->stats().busy_seconds};
 }
 
 void Engine::observe(std::function<void(int, const Routes&)> routed, std::function<void(int, Rows)> after_layer) {

@@ -21,6 +21,7 @@ struct EngineStats {
   TrunkStats trunk;
   ExpertStats experts;
   std::uint64_t embedding_bytes_read = 0;
+  GovernorStats governor = {};
   double disk_busy_seconds = 0;  // time in which at least one read was under way
 };
 
@@ -81,6 +82,7 @@ class Engine {
   // How weights are read in fact: "direct", "buffered" or "drop".
   const char* io_mode() const;
   // For whoever has nothing to compute: carries on what is read ahead of any need, without waiting. False: nothing is.
+  // Also lets the expert cache give way if the system is short of memory, as steps do.
   bool tend();
   // What is wrong with the file of expert uses, if anything: it was then ignored.
   std::string usage_refusal() const;
@@ -108,6 +110,7 @@ class Engine {
   std::unique_ptr<TrunkStore> trunk_;
   std::unique_ptr<UsageLog> usage_;  // or null
   std::unique_ptr<ExpertStore> experts_;
+  const GovernedStore* governed_ = nullptr;  // within experts_
   std::unique_ptr<RowTable> embedding_;
   std::vector<IdTable> id_tables_;
   std::unique_ptr<Model> model_;

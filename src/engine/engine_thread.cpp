@@ -101,10 +101,7 @@ void EngineThread::work() {
       const EngineStats stats = engine_.stats();
       lock.lock();
       load_.stats = stats;
-      if (more)
-        wake_.wait_for(lock, kTendEvery, called);
-      else
-        wake_.wait(lock, called);
+      wake_.wait_for(lock, more ? kTendEvery : kLookEvery, called);
     }
     const bool stop = stopping_;
     std::vector<Job> taken = std::exchange(incoming_, {});

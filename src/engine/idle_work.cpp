@@ -6,7 +6,6 @@
 namespace sluice {
 
 IdleWork::IdleWork(Engine& engine) : engine_(engine) {
-  if (!engine.tend()) return;
   const auto body = [](void* self) -> void* {
     static_cast<IdleWork*>(self)->work();
     return nullptr;
@@ -30,8 +29,7 @@ void IdleWork::work() {
     lock.unlock();
     const bool more = engine_.tend();
     lock.lock();
-    if (!more) return;
-    wake_.wait_for(lock, kTendEvery, [&] { return ending_; });
+    wake_.wait_for(lock, more ? kTendEvery : kLookEvery, [&] { return ending_; });
   }
 }
 

@@ -16,10 +16,11 @@ namespace sluice {
 
 // How often the engine is tended: a disk reads a few experts in this time.
 inline constexpr std::chrono::milliseconds kTendEvery{2};
+// And if nothing is read ahead: how soon it gives way to others who need memory.
+inline constexpr std::chrono::milliseconds kLookEvery{500};
 
 class IdleWork {
  public:
-  // Does nothing if there is nothing to carry on.
   explicit IdleWork(Engine& engine);
   ~IdleWork();
   IdleWork(const IdleWork&) = delete;

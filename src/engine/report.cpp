@@ -45,6 +45,8 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
        {{"budget_bytes", plan.budget_bytes},
         {"planned_bytes", plan.planned_bytes},
         {"baseline_bytes", plan.baseline_bytes},
+        {"expert_slots", report.stats.governor.slots},
+        {"given_back_bytes", report.stats.governor.given_back_bytes},
         {"peak_rss_bytes", report.peak_rss_bytes}}},
       {"timing",
        {{"load_s", report.load_seconds},
@@ -84,6 +86,11 @@ std::string to_text(const RunReport& report, const Engine& engine) {
       "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
       format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
       format_rate(disk_rate(stats)), format_seconds(exposed_seconds(stats)));
+  if (const GovernorStats& governor = stats.governor; governor.times > 0)
+    text +=
+        fmt::format("\nthe system ran short of memory: the expert cache gave back {} and has {} of {} slots now",
+                    format_bytes(governor.given_back_bytes), format_count(static_cast<std::uint64_t>(governor.slots)),
+                    format_count(static_cast<std::uint64_t>(governor.planned_slots)));
   if (stats.experts.preloaded_bytes > 0)
     text += fmt::format("\nread ahead of any need, while the disk was idle: {} of experts",
                         format_bytes(stats.experts.preloaded_bytes));

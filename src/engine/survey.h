@@ -12,6 +12,7 @@
 #include "checkpoint/bound.h"
 #include "io/files.h"
 #include "models/model.h"
+#include "residency/governed_store.h"
 #include "residency/plan.h"
 
 namespace sluice {
@@ -45,7 +46,8 @@ struct EngineOptions {
   bool preload = true;  // where every expert has a slot, all are read while nothing else is
   // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
   std::string usage_file, usage_folder;
-  Profile* profile = nullptr;  // what watches the run, or nothing; must outlive the engine
+  MemoryFolders memory_folders = {};  // where the system tells of its memory while the engine runs
+  Profile* profile = nullptr;         // what watches the run, or nothing; must outlive the engine
 
   // Rows of logits that one step may have: one for each slot, and those of drafts.
   int logit_rows() const { return slots + (speculate != Speculate::off ? kDraftRows : 0); }

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "residency/block_check.h"
+#include "residency/resizable_store.h"
 #include "residency/slots.h"
 
 namespace sluice {
@@ -73,7 +74,7 @@ class SlotFetch final : public Fetch {
   std::vector<Flight> flights_;   // those, then in the order of misses_
 };
 
-class SlotStore final : public ExpertStore {
+class SlotStore final : public ResizableStore {
  public:
   SlotStore(const ExpertTable& table, int slot_count, std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue,
             std::function<BlockSpec(int, int)> spec)
@@ -81,7 +82,8 @@ class SlotStore final : public ExpertStore {
         slots_(slot_count, page_ceil(table.slot_bytes())),
         holdings_(static_cast<std::size_t>(slot_count)),
         slot_of_(static_cast<std::size_t>(table.layers()) * static_cast<std::size_t>(table.experts()), -1),
-        policy_(slot_count < table.count() ? std::move(policy) : nullptr),
+        policy_(std::move(policy)),
+        policy_asked_(slot_count < table.count()),
         queue_(queue),
         most_preloads_(static_cast<int>(std::clamp(kPreloadBytes / std::max<std::uint64_t>(1, table.slot_bytes()),
                                                    kFewestPreloads, kMostPreloads))),
@@ -128,6 +130,22 @@ class SlotStore final : public ExpertStore {
     return preloads_in_flight_ > 0 || !to_preload_.empty();
   }
   ExpertStats stats() const override { return stats_; }
+  int slots() const override { return slots_.count() - static_cast<int>(slots_.in(SlotState::away).size()); }
+  int filled() const override { return slots() - static_cast<int>(slots_.in(SlotState::empty).size()); }
+  void resize(int count) override {
+    SLUICE_CHECK(!fetching_ && count >= 1);
+    hints_.clear();
+    if (count < table_.count()) ask_policy();
+    while (slots() > count) {
+      if (const int slot = empty_slot(); slot >= 0)
+        slots_.give_back(slot);
+      else if (preloads_in_flight_ > 0)
+        take_landing();
+      else
+        return;  // the others are leased
+    }
+    while (slots() < std::min(count, slots_.count())) slots_.take_back(slots_.in(SlotState::away).back());
+  }
 
  private:
   friend class SlotFetch;
@@ -159,16 +177,34 @@ class SlotStore final : public ExpertStore {
   int& slot_of(ExpertKey key) { return slot_of_[index_of(key, table_.experts())]; }
   Holding& holding(int slot) { return holdings_[static_cast<std::size_t>(slot)]; }
 
+  // From now on: it hears of all that is there.
+  void ask_policy() {
+    if (policy_asked_) return;
+    policy_asked_ = true;
+    for (int slot = 0; slot < slots_.count(); ++slot)
+      if (holding(slot).key.layer >= 0) policy_->filled(slot, holding(slot).key);
+  }
   // A slot that may be filled, or -1.
   int free_slot() {
     const int empty = slots_.first_empty();
-    if (empty >= 0) return empty;
+    return empty >= 0 ? empty : victim();
+  }
+  // The slot of what is held and goes, or -1.
+  int victim() {
     if (slots_.in(SlotState::held).empty()) return -1;
-    SLUICE_CHECK(policy_ != nullptr);
+    SLUICE_CHECK(policy_asked_);
     const auto may_go = [&](int slot) { return slots_.state(slot) == SlotState::held; };
     const int slot = policy_->victim(may_go);
     SLUICE_CHECK(may_go(slot));
     forget(slot);
+    return slot;
+  }
+  // The same, of all slots; empty afterwards.
+  int empty_slot() {
+    const int empty = slots_.first_empty();
+    if (empty >= 0) return empty;
+    const int slot = victim();
+    if (slot >= 0) slots_.failed(slot);
     return slot;
   }
   void forget(int slot) { slot_of(std::exchange(holding(slot).key, {-1, -1})) = -1; }
@@ -179,7 +215,7 @@ class SlotStore final : public ExpertStore {
     mine = {key, table_.layout(key.layer, key.expert), fetch};
     slot_of(key) = slot;
     slots_.fill(slot);
-    if (policy_) policy_->filled(slot, key);
+    if (policy_asked_) policy_->filled(slot, key);
     std::uint64_t bytes = 0;
     for (const Extent& extent : mine.layout.extents) bytes += extent.bytes;
     stats_.bytes_read += bytes;
@@ -263,9 +299,10 @@ class SlotStore final : public ExpertStore {
 
   const ExpertTable& table_;
   Slots slots_;
-  std::vector<Holding> holdings_;           // by slot
-  std::vector<int> slot_of_;                // [layers * experts], -1 where not resident
-  std::unique_ptr<EvictionPolicy> policy_;  // null if every expert has a slot: nothing is ever evicted
+  std::vector<Holding> holdings_;  // by slot
+  std::vector<int> slot_of_;       // [layers * experts], -1 where not resident
+  std::unique_ptr<EvictionPolicy> policy_;
+  bool policy_asked_;  // false while every expert has a slot: nothing is ever evicted
   ReadQueue& queue_;
   int most_preloads_;  // in flight
   std::function<BlockSpec(int, int)> spec_;
@@ -283,8 +320,8 @@ SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> use
     : store_(store),
       layer_(layer),
       urgency_(urgency),
-      in_order_(uses.size() > static_cast<std::size_t>(store.slots_.count())) {
-  if (store_.policy_) store_.policy_->requested(layer, uses);
+      in_order_(uses.size() > static_cast<std::size_t>(store.slots())) {
+  if (store_.policy_asked_) store_.policy_->requested(layer, uses);
   for (const ExpertUse& use : uses) {
     const int slot = store_.slot_of({layer, use.expert});
     if (slot < 0)
@@ -369,10 +406,16 @@ std::size_t SlotFetch::arrived() const {
 
 }  // namespace
 
+std::unique_ptr<ResizableStore> make_resizable_store(const ExpertTable& experts, int slot_count,
+                                                     std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue,
+                                                     std::function<BlockSpec(int layer, int expert)> spec) {
+  return std::make_unique<SlotStore>(experts, slot_count, std::move(policy), queue, std::move(spec));
+}
+
 std::unique_ptr<ExpertStore> make_expert_store(const ExpertTable& experts, int slot_count,
                                                std::unique_ptr<EvictionPolicy> policy, ReadQueue& queue,
                                                std::function<BlockSpec(int layer, int expert)> spec) {
-  return std::make_unique<SlotStore>(experts, slot_count, std::move(policy), queue, std::move(spec));
+  return make_resizable_store(experts, slot_count, std::move(policy), queue, std::move(spec));
 }
 
 }  // namespace sluice

@@ -1,6 +1,8 @@
 // See slots.h.
 #include "residency/slots.h"
 
+#include <sys/mman.h>
+
 #include "base/check.h"
 #include "io/extent.h"
 
@@ -39,6 +41,18 @@ void Slots::landed(int slot) {
 
 void Slots::failed(int slot) {
   SLUICE_CHECK(state(slot) == SlotState::in_flight || state(slot) == SlotState::held);
+  move(slot, SlotState::empty);
+}
+
+void Slots::give_back(int slot) {
+  SLUICE_CHECK(state(slot) == SlotState::empty);
+  const std::span<std::byte> memory = bytes(slot);
+  ::madvise(memory.data(), memory.size(), MADV_DONTNEED);
+  move(slot, SlotState::away);
+}
+
+void Slots::take_back(int slot) {
+  SLUICE_CHECK(state(slot) == SlotState::away);
   move(slot, SlotState::empty);
 }
 

@@ -1,5 +1,6 @@
 // A fixed number of equal slots in one arena, each in exactly one state and on that state's list.
 //
+//   away ◄─ give_back ─ empty (take_back returns it)
 //   empty ── fill ──► in flight ── landed ──► held ◄── lease / release ──► leased
 //     ▲                   │                    │
 //     └────── failed ─────┘                    └─ fill (evicts) ─► in flight
@@ -19,7 +20,7 @@
 
 namespace sluice {
 
-enum class SlotState : std::uint8_t { empty, in_flight, held, leased };
+enum class SlotState : std::uint8_t { empty, in_flight, held, leased, away };
 
 class Slots final : public LeaseHome {
  public:
@@ -37,6 +38,9 @@ class Slots final : public LeaseHome {
   void fill(int slot);    // empty or held -> in flight
   void landed(int slot);  // in flight -> held
   void failed(int slot);  // in flight or held -> empty
+  // empty -> away: the system gets its memory, but for what huge pages share with neighbours.
+  void give_back(int slot);
+  void take_back(int slot);  // away -> empty
   // held or leased -> leased; one release for each. `layout` must live as long as the lease.
   Lease lease(int slot, const BlockLayout* layout);
   void release(int slot) override;  // called by leases
@@ -55,7 +59,7 @@ class Slots final : public LeaseHome {
   std::uint64_t slot_bytes_;
   PageArena arena_;
   std::vector<Place> places_;
-  std::array<std::vector<int>, 4> lists_;  // by state
+  std::array<std::vector<int>, 5> lists_;  // by state
 };
 
 }  // namespace sluice

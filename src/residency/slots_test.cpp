@@ -14,7 +14,7 @@ namespace {
 
 void expect_consistent(const Slots& slots) {
   std::vector<int> seen(static_cast<std::size_t>(slots.count()), 0);
-  for (SlotState state : {SlotState::empty, SlotState::in_flight, SlotState::held, SlotState::leased})
+  for (SlotState state : {SlotState::empty, SlotState::in_flight, SlotState::held, SlotState::leased, SlotState::away})
     for (int slot : slots.in(state)) {
       EXPECT_EQ(slots.state(slot), state);
       ++seen[static_cast<std::size_t>(slot)];
@@ -32,7 +32,7 @@ TEST(Slots, EachIsOnExactlyOneList) {
     for (int step = 0; step < 300; ++step) {
       const int slot = static_cast<int>(random() % static_cast<std::uint64_t>(slots.count()));
       const SlotState before = slots.state(slot);
-      switch (random() % 4) {
+      switch (random() % 5) {
         case 0:
           if (before == SlotState::empty || before == SlotState::held) slots.fill(slot);
           break;
@@ -40,6 +40,12 @@ TEST(Slots, EachIsOnExactlyOneList) {
           if (before == SlotState::in_flight) random() % 3 ? slots.landed(slot) : slots.failed(slot);
           break;
         case 2:
+          if (before == SlotState::empty)
+            slots.give_back(slot);
+          else if (before == SlotState::away)
+            slots.take_back(slot);
+          break;
+        case 3:
           if (before == SlotState::held || before == SlotState::leased) leases.push_back(slots.lease(slot, &layout));
           break;
         default:
@@ -53,6 +59,24 @@ TEST(Slots, EachIsOnExactlyOneList) {
     leases.clear();
     EXPECT_TRUE(slots.in(SlotState::leased).empty());
   }
+}
+
+// Fresh memory is zero, so memory that the system has taken back is too.
+TEST(Slots, TheSystemGetsTheMemoryOfASlotThatIsGivenBack) {
+  Slots slots(3, kDiskPage);
+  for (int slot = 0; slot < 3; ++slot) {
+    slots.fill(slot);
+    std::ranges::fill(slots.bytes(slot), std::byte{7});
+    slots.landed(slot);
+  }
+  slots.failed(1);
+  slots.give_back(1);
+  EXPECT_EQ(slots.first_empty(), -1);
+  slots.take_back(1);
+  EXPECT_EQ(slots.first_empty(), 1);
+  for (int slot = 0; slot < 3; ++slot)
+    EXPECT_TRUE(
+        std::ranges::all_of(slots.bytes(slot), [&](std::byte byte) { return byte == std::byte(slot == 1 ? 0 : 7); }));
 }
 
 TEST(Slots, TheLowestEmptySlotsAreFilledFirst) {

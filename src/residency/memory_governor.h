@@ -1,0 +1,40 @@
+// How large the expert cache may be while others want memory too: it shrinks before the system has to kill somebody,
+// and grows back when memory has been free for a while.
+//
+// Pure: it is told what the machine could still give and what the time is, and says a number of slots. Between the
+// reserve that must stay available and twice as much nothing changes, and after each loss growth waits, so that two
+// processes that watch each other do not swing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace sluice {
+
+struct GovernedCache {
+  std::uint64_t slot_bytes = 0;
+  int fewest = 1, most = 1;  // slots
+};
+
+class MemoryGovernor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Starts with all slots. `total_bytes`: of the machine, or of the group that limits this process.
+  MemoryGovernor(GovernedCache cache, std::uint64_t total_bytes);
+
+  // The least that should stay available to the others: 2 % of the total, between 16 MiB and 1 GiB.
+  std::uint64_t reserve_bytes() const { return reserve_; }
+  // Slots that the cache may have from now on. `available_bytes`: what this process could still get; `filled`: slots
+  // that take memory now, which is what shrinking can give back.
+  int slots(std::uint64_t available_bytes, int filled, Clock::time_point now);
+
+ private:
+  GovernedCache cache_;
+  std::uint64_t reserve_;
+  int slots_;
+  Clock::time_point last_change_{};
+  bool shrunk_ = false;  // and has not grown back whole
+};
+
+}  // namespace sluice
