@@ -12,6 +12,9 @@ class App;
 
 namespace sluice::cli {
 
+// What --kv says.
+Result<RowFormat> read_kv(const std::string& name);
+
 class ModelFlags {
  public:
   // Adds MODEL and the flags to a command.
@@ -23,7 +26,7 @@ class ModelFlags {
  private:
   std::string directory_;
   EngineOptions options_;
-  std::string memory_, io_ = "auto", speculate_ = "auto", preload_ = "on";
+  std::string memory_, io_ = "auto", speculate_ = "auto", preload_ = "on", kv_ = "fp32";
 };
 
 }  // namespace sluice::cli

@@ -68,8 +68,11 @@ std::string part_lines(const PlanReport& report) {
                             format_count(needs.expert_count),
                             percent(static_cast<std::uint64_t>(plan.expert_slots), needs.expert_count)));
   text += row("state", parts.state,
-              fmt::format("of one conversation of {} tokens",
-                          format_count(static_cast<std::uint64_t>(survey.options.context))));
+              fmt::format("of one conversation of {} tokens{}",
+                          format_count(static_cast<std::uint64_t>(survey.options.context)),
+                          survey.options.kv == RowFormat::fp32 ? std::string()
+                                                               : fmt::format(", kept as {}: not the answers of fp32",
+                                                                             row_format_name(survey.options.kv))));
   text += row("activations", parts.scratch, fmt::format("{} prompt tokens are computed together", plan.prefill_chunk));
   text += row("embedding rows", parts.embeddings, "read when a token needs them");
   text += row("reading", parts.io, "threads that read");
@@ -162,6 +165,7 @@ nlohmann::json to_json(const PlanReport& report) {
   nlohmann::json json = figures(plan, report.forecast);
   json["family"] = report.survey->model.config->family();
   json["context"] = report.survey->options.context;
+  json["kv"] = row_format_name(report.survey->options.kv);
   json["baseline_bytes"] = plan.baseline_bytes;
   json["minimum_bytes"] = plan.minimum_bytes;
   json["resident_bytes"] = plan.resident_bytes;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text_file.h"
@@ -30,8 +31,10 @@ Result<std::string> session_owner(const Engine& engine) {
            SafetensorsDir::open(engine.directory(), engine.options().threads));
   TRY_TAKE(const std::unique_ptr<Files> files, open_files(checkpoint->files(), IoMode::automatic));
   TRY_TAKE(const std::string sum, fingerprint(config, checkpoint->index(), *files));
-  return fmt::format("{} {} layers {} tokenizer {}{}", engine.config().family(), sum, engine.options().layers,
-                     tokenizer_sum(engine), engine.options().parity ? " parity" : "");
+  const RowFormat kv = engine.options().kv;
+  return fmt::format("{} {} layers {} tokenizer {}{}{}", engine.config().family(), sum, engine.options().layers,
+                     tokenizer_sum(engine), engine.options().parity ? " parity" : "",
+                     kv == RowFormat::fp32 ? "" : fmt::format(" kv {}", row_format_name(kv)));
 }
 
 Result<> save_kept(KeptSequence& kept, const std::string& owner, const std::string& path) {
@@ -46,7 +49,9 @@ Result<> save_kept(KeptSequence& kept, const std::string& owner, const std::stri
 Result<KeptSequence> load_kept(Engine& engine, const std::string& owner, const std::string& path) {
   std::vector<StateShape> shapes = {engine.new_state()->shape()};
   if (engine.config().has_draft_head()) shapes.push_back(engine.config().draft_state_shape());
-  TRY_TAKE(SavedConversation saved, load_conversation(path, owner, shapes));
+  // Marks are worth having, but not at the price of what is kept already.
+  const std::uint64_t room = engine.kept().room(), kept_bytes = engine.kept().bytes();
+  TRY_TAKE(SavedConversation saved, load_conversation(path, owner, shapes, room - std::min(kept_bytes, room)));
   if (saved.states.empty() || saved.states.front()->length() > engine.options().context)
     return fail(ErrorKind::bad_input, fmt::format("{} holds more tokens than the context", path), "raise --context");
   KeptSequence kept{saved.tokens.prompt, std::move(saved.tokens.ids), std::move(saved.states.front()), nullptr};

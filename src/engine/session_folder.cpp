@@ -25,6 +25,7 @@ std::string owner_mark(const std::string& owner) {
 // Sequences with the same tokens have the same states, as far as these are computed.
 std::string content_mark(const KeptSequence& kept) {
   std::vector<int> content = {kept.prompt, kept.state->length(), kept.head != nullptr ? kept.head->length() : -1};
+  for (int mark = 0; mark < kept.state->marks(); ++mark) content.push_back(kept.state->mark_length(mark));
   content.insert(content.end(), kept.tokens.begin(), kept.tokens.end());
   return fmt::format("-{:016x}{}", XXH3_64bits(content.data(), content.size() * sizeof(int)), kEnding);
 }

@@ -98,7 +98,7 @@ PlanNeeds find_needs(const Survey& survey) {
   needs.chunks = chunks(options);
   for (int rows : needs.chunks) {
     needs.scratch_bytes.push_back(
-        config.scratch_bytes(survey.scope(), rows) +
+        config.scratch_bytes(survey.scope(), rows) + config.state_shape(survey.scope()).widened_bytes(options.context) +
         CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) +
         logits_bytes(config, options.logit_rows() + (options.draft_head ? 1 : 0)) +
         (options.draft_head ? hidden_bytes(config, rows) : 0));

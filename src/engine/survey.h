@@ -36,6 +36,7 @@ struct EngineOptions {
   int context_need = 0;   // what this run will need at least: prompt + new tokens
   int prefill_chunk = 0;  // rows of a prefill step; 0: as the plan finds good
   IoMode io = IoMode::automatic;
+  RowFormat kv = RowFormat::fp32;    // of what attention remembers: a narrower one is another, slightly rougher model
   int slots = 1;                     // sequences that run at the same time, each with a context of its own
   std::uint64_t session_bytes = 0;   // for conversations that wait to go on, beyond slots that nobody uses
   std::uint64_t overhead_bytes = 0;  // what the command itself holds beside the model
@@ -66,7 +67,7 @@ Result<const Tokenizer*> need_tokenizer(const KnownModel& model);
 Result<KnownModel> know_model(const std::string& directory);
 
 struct Survey {
-  ModelScope scope() const { return {options.layers, options.draft_head, options.parity}; }
+  ModelScope scope() const { return {options.layers, options.draft_head, options.parity, options.kv}; }
 
   EngineOptions options;  // with threads, context, layers, draft_head and speculate resolved
   KnownModel model;

@@ -34,8 +34,9 @@ struct Segment {
 // The part of a model that is bound and run: its first layers, and on request the head that drafts tokens.
 struct ModelScope {
   int layers = 0;
-  bool draft_head = false;  // requires all layers, and a model that has one
-  bool parity = false;      // activations are rounded as the release does; requires ModelConfig::parity_mode
+  bool draft_head = false;         // requires all layers, and a model that has one
+  bool parity = false;             // activations are rounded as the release does; requires ModelConfig::parity_mode
+  RowFormat kv = RowFormat::fp32;  // of what attention remembers of all tokens; the draft head keeps fp32
 };
 
 struct ForwardBatch {

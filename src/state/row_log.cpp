@@ -17,11 +17,13 @@ std::uint64_t LogShape::bytes(int length, int pending) const {
   int pages = pages_for((length + pending) / every, page_rows);
   // Kept rows and pending ones may begin and end inside a page.
   if (kept > 0) pages = std::min(pages, pages_for(kept + pending, page_rows) + 1);
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_rows) * static_cast<std::uint64_t>(width) *
-         sizeof(float);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_rows) *
+         static_cast<std::uint64_t>(words()) * sizeof(float);
 }
 
-RowLog::RowLog(const LogShape& shape) : shape_(shape) { SLUICE_CHECK(shape.kept == 0 || shape.every == 1); }
+RowLog::RowLog(const LogShape& shape) : shape_(shape) {
+  SLUICE_CHECK(shape.kept == 0 || (shape.every == 1 && shape.format == RowFormat::fp32));
+}
 
 void RowLog::reserve(int first, int length) {
   const int first_page = rows(first) / shape_.page_rows;
@@ -69,8 +71,8 @@ std::span<float> RowLog::row(int number) {
   SLUICE_DCHECK(number >= first_row());
   const int within = number - first_row();
   float* const page = pages_[static_cast<std::size_t>(within / shape_.page_rows)].get();
-  const auto width = static_cast<std::size_t>(shape_.width);
-  return {page + static_cast<std::size_t>(within % shape_.page_rows) * width, width};
+  const auto words = static_cast<std::size_t>(shape_.words());
+  return {page + static_cast<std::size_t>(within % shape_.page_rows) * words, words};
 }
 
 }  // namespace sluice

@@ -3,7 +3,8 @@
 // Pages are taken from the system as tokens arrive and do not move while rows are pending; one of 64 rows is also a
 // block of the attention softmax. Rows are pending until the sequence commits them; forgetting rows is a matter of
 // length. A log that keeps only the last rows gives whole pages back as they fall behind. A copy of a log shares its
-// pages: whoever writes to a shared page gets one of its own first.
+// pages: whoever writes to a shared page gets one of its own first. Rows may be stored narrower than they are: see
+// row_format.h.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/rows.h"
+#include "state/row_format.h"
 
 namespace sluice {
 
@@ -21,11 +23,13 @@ struct LogShape {
   int every = 1;  // tokens a row: row i stands for tokens i · every and on, and is there when the last of them is
   int kept = 0;   // rows before the committed length that must stay; 0: all, and the only way if every > 1
   int page_rows = 64;
+  RowFormat format = RowFormat::fp32;  // of logs that keep all rows; others are short
 
   LogShape(int row_width = 0) : width(row_width) {}  // NOLINT: a width is a log
   LogShape(int row_width, int tokens_a_row, int rows_kept, int rows_a_page)
       : width(row_width), every(tokens_a_row), kept(rows_kept), page_rows(rows_a_page) {}
   bool operator==(const LogShape&) const = default;
+  int words() const { return row_words(format, width); }  // floats of a row as it is stored
 
   // Most bytes of a sequence of `length` committed tokens while `pending` more are written.
   std::uint64_t bytes(int length, int pending = 0) const;
@@ -49,9 +53,10 @@ class RowLog {
   void restore(int length);
   int first_needed(int length) const;  // row
   int rows(int length) const { return length / shape_.every; }
-  // One row, writable. Requires: reserved, and not given back.
+  // One row as it is stored, writable: words() floats. Requires: reserved, and not given back.
   std::span<float> row(int number);
-  // Page p holds rows first_row() + page_rows · p and on, densely packed.
+  void put(int number, std::span<const float> values) { store_row(shape_.format, values, row(number).data()); }
+  // Page p holds rows first_row() + page_rows · p and on, densely packed, as they are stored.
   std::span<const float* const> pages() const { return page_pointers_; }
   int first_row() const { return first_page_ * shape_.page_rows; }
   int width() const { return shape_.width; }
@@ -60,7 +65,7 @@ class RowLog {
 
  private:
   std::size_t page_floats() const {
-    return static_cast<std::size_t>(shape_.page_rows) * static_cast<std::size_t>(shape_.width);
+    return static_cast<std::size_t>(shape_.page_rows) * static_cast<std::size_t>(shape_.words());
   }
 
   LogShape shape_;

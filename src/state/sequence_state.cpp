@@ -48,6 +48,21 @@ std::uint64_t StateShape::mark_bytes() const {
   return bytes;
 }
 
+std::uint64_t StateShape::widened_bytes(int length) const {
+  std::uint64_t bytes = 0;
+  for (LogShape log : logs) {
+    if (log.format == RowFormat::fp32) continue;
+    log.format = RowFormat::fp32;
+    bytes = std::max(bytes, log.bytes(length));
+  }
+  return bytes;
+}
+
+void StateShape::narrow(RowFormat format) {
+  for (LogShape& log : logs)
+    if (log.width > 0 && log.kept == 0) log.format = format;
+}
+
 SequenceState::SequenceState(const StateShape& shape) : shape_(shape) {
   for (const LogShape& log : shape.logs) logs_.emplace_back(log);
   std::uint64_t floats = 0;
@@ -88,7 +103,7 @@ void SequenceState::mark(int kept) {
   if (static_cast<int>(marks_.size()) >= kept) marks_.erase(marks_.begin(), marks_.end() - (kept - 1));
   PageArena now;
   if (has_recurrent()) copy(recurrent_, now);
-  marks_.push_back({length_, std::make_shared<const PageArena>(std::move(now)), {}});
+  marks_.push_back({length_, std::make_shared<PageArena>(std::move(now)), {}});
   for (const RowLog& log : logs_)
     if (log.shape().kept > 0) marks_.back().forgetting.push_back(log);
 }
@@ -166,6 +181,18 @@ void SequenceState::restore(int length) {
   length_ = length;
 }
 
+void SequenceState::restore_mark(int length) {
+  SLUICE_CHECK(pending_ == 0 && length > 0 && length <= length_ && (marks_.empty() || marks_.back().length < length));
+  Mark mark{length, std::make_shared<PageArena>(recurrent_.size()), {}};
+  SLUICE_CHECK(mark.recurrent->size() >= recurrent_.size());
+  for (const RowLog& log : logs_) {
+    if (log.shape().kept == 0) continue;
+    mark.forgetting.emplace_back(log.shape());
+    mark.forgetting.back().restore(length);
+  }
+  marks_.push_back(std::move(mark));
+}
+
 std::uint64_t SequenceState::bytes() const {
   std::uint64_t bytes = recurrent_.size() + before_.size() + marks_.size() * shape_.mark_bytes();
   for (const RowLog& log : logs_) bytes += log.bytes();
@@ -178,9 +205,22 @@ void SequenceState::trim() {
   for (RowLog& log : logs_) log.shrink(length_);
 }
 
-std::span<float> SequenceState::recurrent(int layer) {
+std::span<float> SequenceState::part_of(const PageArena& recurrent, int layer) const {
   const auto index = static_cast<std::size_t>(layer);
-  return {reinterpret_cast<float*>(recurrent_.data()) + recurrent_offset_[index], shape_.recurrent_floats[index]};
+  return {reinterpret_cast<float*>(recurrent.data()) + recurrent_offset_[index], shape_.recurrent_floats[index]};
+}
+
+std::span<float> SequenceState::recurrent(int layer) { return part_of(recurrent_, layer); }
+
+std::span<float> SequenceState::marked_recurrent(int which, int layer) {
+  return part_of(*marks_[static_cast<std::size_t>(which)].recurrent, layer);
+}
+
+RowLog* SequenceState::marked_log(int which, int layer) {
+  if (log(layer).shape().kept == 0) return nullptr;
+  const auto before =
+      std::count_if(logs_.begin(), logs_.begin() + layer, [](const RowLog& log) { return log.shape().kept > 0; });
+  return &marks_[static_cast<std::size_t>(which)].forgetting[static_cast<std::size_t>(before)];
 }
 
 }  // namespace sluice

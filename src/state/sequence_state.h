@@ -31,7 +31,12 @@ struct StateShape {
   std::uint64_t recurrent_bytes() const;
   // Of a mark, at most: what going back needs beyond a length. 0: nothing, every length can be reached.
   std::uint64_t mark_bytes() const;
+  // Of the rows of one log, as attention reads them, where they are stored narrower; 0: none is.
+  std::uint64_t widened_bytes(int length) const;
   bool operator==(const StateShape&) const = default;
+
+  // Stores logs that keep all rows in this format.
+  void narrow(RowFormat format);
 };
 
 class SequenceState {
@@ -57,6 +62,7 @@ class SequenceState {
   // it can bring back everything.
   void mark(int kept);
   int marks() const { return static_cast<int>(marks_.size()); }
+  void drop_marks() { marks_.clear(); }
   // Goes back to the greatest length that is at most `length` and can be reached, and returns it: `length` itself, or
   // where that cannot be, that of a mark, or 0. Requires: not broken, no rows pending, length <= length().
   int rollback(int length);
@@ -65,6 +71,13 @@ class SequenceState {
   std::unique_ptr<SequenceState> fork() const;
   // A new state becomes one of `length` tokens, whose rows and recurrent parts are yet to be written.
   void restore(int length);
+
+  // Marks and what they hold, for files: the earliest first.
+  int mark_length(int which) const { return marks_[static_cast<std::size_t>(which)].length; }
+  std::span<float> marked_recurrent(int which, int layer);
+  RowLog* marked_log(int which, int layer);  // null: marks need nothing of this log
+  // A mark behind all others of a state that was restored; what it holds is yet to be written.
+  void restore_mark(int length);
 
   // Memory held now; trim first gives back what only pending rows need.
   std::uint64_t bytes() const;
@@ -78,11 +91,12 @@ class SequenceState {
  private:
   struct Mark {
     int length;
-    std::shared_ptr<const PageArena> recurrent;
-    std::vector<RowLog> forgetting;  // logs that keep only their last rows, in order
+    std::shared_ptr<PageArena> recurrent;  // shared by forks: nobody writes to it
+    std::vector<RowLog> forgetting;        // logs that keep only their last rows, in order
   };
   bool reaches(int length) const;
   void go_to(int length);
+  std::span<float> part_of(const PageArena& recurrent, int layer) const;
   bool has_recurrent() const { return recurrent_.size() > 0; }
 
   StateShape shape_;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "base/check.h"
 #include "io/output_file.h"
@@ -21,7 +22,8 @@ static_assert(std::endian::native == std::endian::little,
               "the file is little-endian, and memory is written as it lies");
 
 constexpr std::string_view kMagic = "SLUICEST";
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
+constexpr std::uint64_t kSkippedAtOnce = 64 * 1024;
 constexpr std::uint64_t kLargestHeader = std::uint64_t{1} << 30;
 
 class Checksum {
@@ -52,32 +54,49 @@ class Header {
   std::string bytes_;
 };
 
-std::uint64_t payload_bytes(const StateShape& shape, int length) {
+// What is written of a state, or of a mark.
+std::uint64_t payload_bytes(const StateShape& shape, int length, bool is_mark) {
   std::uint64_t floats = 0;
   for (const std::uint64_t recurrent : shape.recurrent_floats) floats += recurrent;
   for (const LogShape& shape_of_log : shape.logs) {
+    if (is_mark && shape_of_log.kept == 0) continue;
     const RowLog log(shape_of_log);
-    floats += static_cast<std::uint64_t>(log.width()) *
+    floats += static_cast<std::uint64_t>(shape_of_log.words()) *
               static_cast<std::uint64_t>(log.rows(length) - log.first_needed(length));
   }
   return floats * sizeof(float);
 }
 
-// Everything after the header, in the order of the file.
+// The rows that a sequence of `length` tokens needs.
+template <class Visit>
+Result<> each_row(RowLog& log, int length, const Visit& visit) {
+  if (log.width() == 0) return {};
+  const int page = log.shape().page_rows, end = log.rows(length);
+  for (int first = log.first_needed(length); first < end;) {  // rows of a page lie together
+    const int rows = std::min(page - first % page, end - first);
+    TRY(visit(std::as_writable_bytes(std::span(
+        log.row(first).data(), static_cast<std::size_t>(rows) * static_cast<std::size_t>(log.shape().words())))));
+    first += rows;
+  }
+  return {};
+}
+
+// Everything of a state, or of one of its marks, in the order of the file.
 template <class Visit>
 Result<> each_piece(SequenceState& state, const Visit& visit) {
   for (int part = 0; part < state.logs(); ++part) {
     if (const std::span<float> recurrent = state.recurrent(part); !recurrent.empty())
       TRY(visit(std::as_writable_bytes(recurrent)));
-    RowLog& log = state.log(part);
-    if (log.width() == 0) continue;
-    const int page = log.shape().page_rows, end = log.rows(state.length());
-    for (int first = log.first_needed(state.length()); first < end;) {  // rows of a page lie together
-      const int rows = std::min(page - first % page, end - first);
-      TRY(visit(std::as_writable_bytes(
-          std::span(log.row(first).data(), static_cast<std::size_t>(rows) * static_cast<std::size_t>(log.width())))));
-      first += rows;
-    }
+    TRY(each_row(state.log(part), state.length(), visit));
+  }
+  return {};
+}
+template <class Visit>
+Result<> each_piece_of_mark(SequenceState& state, int which, const Visit& visit) {
+  for (int part = 0; part < state.logs(); ++part) {
+    if (const std::span<float> recurrent = state.marked_recurrent(which, part); !recurrent.empty())
+      TRY(visit(std::as_writable_bytes(recurrent)));
+    if (RowLog* const log = state.marked_log(which, part)) TRY(each_row(*log, state.mark_length(which), visit));
   }
   return {};
 }
@@ -107,6 +126,14 @@ class Reader {
     TRY_TAKE(const T value, number<T>());
     if (value * bytes_each > kLargestHeader) return damaged();
     return value;
+  }
+  Result<> skip(std::uint64_t bytes) {
+    std::vector<std::byte> some(std::min(bytes, kSkippedAtOnce));
+    for (; bytes > 0; bytes -= some.size()) {
+      some.resize(std::min<std::uint64_t>(bytes, some.size()));
+      TRY(into(some));
+    }
+    return {};
   }
   std::uint64_t read() const { return read_; }
   std::uint64_t sum() const { return sum_.value(); }
@@ -152,8 +179,28 @@ Result<SavedTokens> read_tokens(Reader& reader) {
   return tokens;
 }
 
-// The length of a state, whose parts must be those of the shape.
-Result<int> read_length(Reader& reader, const StateShape& shape, std::size_t most) {
+struct SavedShape {
+  int length = 0;
+  std::vector<int> marks;  // lengths, rising
+};
+
+void write_shape(Header& header, const SequenceState& state) {
+  const StateShape& shape = state.shape();
+  header.number(static_cast<std::uint32_t>(state.length()));
+  header.number(static_cast<std::uint32_t>(shape.logs.size()));
+  for (std::size_t part = 0; part < shape.logs.size(); ++part) {
+    const LogShape& log = shape.logs[part];
+    header.number(shape.recurrent_floats[part]);
+    for (const int number : {log.width, log.every, log.kept, static_cast<int>(log.format)})
+      header.number(static_cast<std::uint32_t>(number));
+  }
+  header.number(static_cast<std::uint32_t>(state.marks()));
+  for (int mark = 0; mark < state.marks(); ++mark) header.number(static_cast<std::uint32_t>(state.mark_length(mark)));
+}
+
+// Of a state whose parts must be those of `shape`.
+Result<SavedShape> read_shape(Reader& reader, const StateShape& shape, std::size_t most) {
+  SavedShape saved;
   TRY_TAKE(const std::uint32_t length, reader.number<std::uint32_t>());
   TRY_TAKE(const std::uint32_t parts, reader.number<std::uint32_t>());
   bool same = length <= most && parts == shape.logs.size();
@@ -161,13 +208,48 @@ Result<int> read_length(Reader& reader, const StateShape& shape, std::size_t mos
     TRY_TAKE(const std::uint64_t recurrent, reader.number<std::uint64_t>());
     same = recurrent == shape.recurrent_floats[part];
     const LogShape& log = shape.logs[part];
-    for (const int wanted : {log.width, log.every, log.kept}) {
+    for (const int wanted : {log.width, log.every, log.kept, static_cast<int>(log.format)}) {
       TRY_TAKE(const std::uint32_t number, reader.number<std::uint32_t>());
       same = same && number == static_cast<std::uint32_t>(wanted);
     }
   }
   if (!same) return reader.damaged();
-  return static_cast<int>(length);
+  saved.length = static_cast<int>(length);
+  TRY_TAKE(const std::uint32_t marks, reader.count<std::uint32_t>(sizeof(std::uint32_t)));
+  for (std::uint32_t mark = 0; mark < marks; ++mark) {
+    TRY_TAKE(const std::uint32_t at, reader.number<std::uint32_t>());
+    const std::uint32_t before = saved.marks.empty() ? 0 : static_cast<std::uint32_t>(saved.marks.back());
+    if (at <= before || at > length || shape.mark_bytes() == 0) return reader.damaged();
+    saved.marks.push_back(static_cast<int>(at));
+  }
+  return saved;
+}
+
+std::uint64_t payload_bytes(const StateShape& shape, const SavedShape& saved) {
+  std::uint64_t bytes = payload_bytes(shape, saved.length, false);
+  for (const int mark : saved.marks) bytes += payload_bytes(shape, mark, true);
+  return bytes;
+}
+
+// Marks beyond the room are left out, the earliest first.
+Result<std::unique_ptr<SequenceState>> read_state(Reader& reader, const StateShape& shape, const SavedShape& saved,
+                                                  std::uint64_t& room) {
+  auto state = std::make_unique<SequenceState>(shape);
+  state->restore(saved.length);
+  const auto read = [&](std::span<std::byte> piece) { return reader.into(piece); };
+  TRY(each_piece(*state, read));
+  const std::uint64_t each = std::max<std::uint64_t>(shape.mark_bytes(), 1);
+  const auto fitting = std::min<std::uint64_t>(saved.marks.size(), room / each);
+  for (std::size_t mark = 0; mark < saved.marks.size(); ++mark) {
+    if (mark + fitting < saved.marks.size()) {
+      TRY(reader.skip(payload_bytes(shape, saved.marks[mark], true)));
+      continue;
+    }
+    state->restore_mark(saved.marks[mark]);
+    TRY(each_piece_of_mark(*state, state->marks() - 1, read));
+  }
+  room -= fitting * each;
+  return state;
 }
 
 }  // namespace
@@ -186,15 +268,10 @@ Result<> save_conversation(const std::string& path, std::string_view owner, cons
   std::uint64_t bytes = 0;
   for (SequenceState* const state : states) {
     SLUICE_CHECK(!state->broken() && state->length() <= static_cast<int>(tokens.ids.size()));
-    const StateShape& shape = state->shape();
-    header.number(static_cast<std::uint32_t>(state->length()));
-    header.number(static_cast<std::uint32_t>(shape.logs.size()));
-    for (std::size_t part = 0; part < shape.logs.size(); ++part) {
-      header.number(shape.recurrent_floats[part]);
-      for (const int number : {shape.logs[part].width, shape.logs[part].every, shape.logs[part].kept})
-        header.number(static_cast<std::uint32_t>(number));
-    }
-    bytes += payload_bytes(shape, state->length());
+    write_shape(header, *state);
+    bytes += payload_bytes(state->shape(), state->length(), false);
+    for (int mark = 0; mark < state->marks(); ++mark)
+      bytes += payload_bytes(state->shape(), state->mark_length(mark), true);
   }
   bytes += header.bytes().size() + sizeof(std::uint64_t);
   TRY_TAKE(const std::unique_ptr<OutputFile> file, OutputFile::create(path, bytes));
@@ -207,7 +284,10 @@ Result<> save_conversation(const std::string& path, std::string_view owner, cons
     return {};
   };
   TRY(write(header.bytes()));
-  for (SequenceState* const state : states) TRY(each_piece(*state, write));
+  for (SequenceState* const state : states) {
+    TRY(each_piece(*state, write));
+    for (int mark = 0; mark < state->marks(); ++mark) TRY(each_piece_of_mark(*state, mark, write));
+  }
   const std::uint64_t value = sum.value();
   TRY(file->write_at(at, std::as_bytes(std::span(&value, 1))));
   return file->commit();
@@ -221,21 +301,23 @@ Result<SavedTokens> saved_tokens(const std::string& path) {
 }
 
 Result<SavedConversation> load_conversation(const std::string& path, std::string_view owner,
-                                            std::span<const StateShape> shapes) {
+                                            std::span<const StateShape> shapes, std::uint64_t room) {
   Reader reader(path);
   if (!reader.opened()) return fail(ErrorKind::bad_input, fmt::format("cannot read {}", path));
   TRY_TAKE(const std::string name, read_owner(reader));
-  if (name != owner) return reader.foreign("was saved with another checkpoint, or with other layers of it");
+  if (name != owner)
+    return reader.foreign("was saved with another checkpoint, with other layers of it or with another --kv");
   SavedConversation saved;
   TRY_TAKE(saved.tokens, read_tokens(reader));
   TRY_TAKE(const std::uint32_t count, reader.number<std::uint32_t>());
   if (count > shapes.size()) return reader.damaged();
-  std::vector<int> lengths;
+  std::vector<SavedShape> states;
   std::uint64_t rest = sizeof(std::uint64_t);
   for (std::size_t state = 0; state < count; ++state) {
-    TRY_TAKE(const int length, read_length(reader, shapes[state], saved.tokens.ids.size()));
-    lengths.push_back(length);
-    rest += payload_bytes(shapes[state], length);
+    TRY_TAKE(SavedShape shape, read_shape(reader, shapes[state], saved.tokens.ids.size()));
+    rest += payload_bytes(shapes[state], shape);
+    room -= std::min(shapes[state].bytes(shape.length), room);
+    states.push_back(std::move(shape));
   }
   // Before memory is taken for it.
   std::error_code failed;
@@ -243,9 +325,8 @@ Result<SavedConversation> load_conversation(const std::string& path, std::string
   if (failed || size < reader.read() + rest) return reader.cut_short();
   if (size > reader.read() + rest) return reader.damaged();
   for (std::size_t state = 0; state < count; ++state) {
-    saved.states.push_back(std::make_unique<SequenceState>(shapes[state]));
-    saved.states.back()->restore(lengths[state]);
-    TRY(each_piece(*saved.states.back(), [&](std::span<std::byte> piece) { return reader.into(piece); }));
+    TRY_TAKE(std::unique_ptr<SequenceState> one, read_state(reader, shapes[state], states[state], room));
+    saved.states.push_back(std::move(one));
   }
   const std::uint64_t sum = reader.sum();
   TRY_TAKE(const std::uint64_t wanted, reader.number<std::uint64_t>(false));

@@ -36,6 +36,19 @@ TEST(Plan, ItsFiguresAddUpAtEveryBudget) {
   }
 }
 
+TEST(Plan, NarrowRowsTakeLessOfTheBudget) {
+  const std::filesystem::path model = demo_model().parent_path() / "glm-5.2";
+  const auto state = [&](const Arguments& kv) {
+    return bytes(planned(model, kv + Arguments{"--speculate", "off"}).at("parts"), "state");
+  };
+  const std::uint64_t full = state({}), half = state({"--kv", "bf16"}), quarter = state({"--kv", "int8"});
+  EXPECT_EQ(full, state({"--kv", "fp32"}));
+  EXPECT_NEAR(static_cast<double>(half) / static_cast<double>(full), 0.5, 0.02);
+  EXPECT_NEAR(static_cast<double>(quarter) / static_cast<double>(full), 0.27, 0.06);
+  EXPECT_EQ(planned(model, {"--kv", "int8"}).at("kv"), "int8");
+  EXPECT_EQ(sluice({"plan", model.string(), "--kv", "fp8"}).exit_code, 2);
+}
+
 TEST(Plan, TheLadderOnlyGetsBetter) {
   const nlohmann::json plan = planned(demo_model(), {});
   const nlohmann::json& ladder = plan.at("ladder");

@@ -10,6 +10,7 @@
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
 #include "support/golden_models.h"
+#include "support/must.h"
 #include "support/relayout.h"
 #include "support/temp_dir.h"
 
@@ -161,7 +162,38 @@ TEST_P(ParityContract, AnyCutOfTheWork) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DeepSeekV4, ParityContract, testing::Values("deepseek_v4/a"), golden_model_name);
+
+// Narrow rows are another model, slightly, and the same one however it is computed.
+TEST_P(Contract, NarrowRowsKeepTheLaw) {
+  for (const RowFormat kv : {RowFormat::bf16, RowFormat::int8}) {
+    SCOPED_TRACE(row_format_name(kv));
+    EngineOptions options = plain_;
+    options.kv = kv;
+    const Outcome wanted = outcome(directory_, options, 1);
+    EXPECT_NE(wanted.bits, wanted_.bits);
+    for (const int chunk : {7, 64}) EXPECT_EQ(outcome(directory_, options, chunk), wanted) << "chunk " << chunk;
+    options.threads = 3;
+    options.isa = "auto";
+    options.memory_bytes = minimum_budget(directory_, options);
+    EXPECT_EQ(outcome(directory_, options, 0), wanted);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, Contract, testing::ValuesIn(kGoldenModels), golden_model_name);
+
+TEST(NarrowRows, TakeLess) {
+  for (const char* const name : kGoldenModels) {
+    SCOPED_TRACE(name);
+    const KnownModel model =
+        must(know_model((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / name).string()));
+    const auto growth = [&](RowFormat kv) {
+      const StateShape shape = model.config->state_shape({.layers = model.config->layers(), .kv = kv});
+      return static_cast<double>(shape.bytes(4096) - shape.bytes(2048));
+    };
+    EXPECT_LE(growth(RowFormat::bf16), 0.52 * growth(RowFormat::fp32)) << "rows of odd width are rounded up";
+    EXPECT_LE(growth(RowFormat::int8), 0.36 * growth(RowFormat::fp32)) << "tiny rows have a scale each";
+  }
+}
 
 }  // namespace
 }  // namespace sluice::test

@@ -6,8 +6,11 @@
 #include <tuple>
 
 #include "engine/kept_sequences.h"
+#include "engine/session_file.h"
 #include "support/engine/requests.h"
 #include "support/golden_models.h"
+#include "support/must.h"
+#include "support/temp_dir.h"
 
 namespace sluice::test {
 namespace {
@@ -67,6 +70,32 @@ TEST_P(Resumption, AnEditedLastMessageUsesWhatStands) {
   const auto again = run_alone(*engine, second);  // as it was before: the fork left it alone
   EXPECT_EQ(again->answer, wanted(second));
   EXPECT_GE(again->generation.cached, first.size());
+}
+
+TEST_P(Resumption, AnotherProcessGoesBackToAMark) {
+  const TempDir dir;
+  const std::string path = (dir / "saved").string();
+  const std::vector<int> first = {11, 12, 13, 14, 15, 16, 17};
+  std::vector<int> both;
+  {
+    const std::unique_ptr<Engine> engine = open(1, Speculate::off, kSpare);
+    both = joined(first, run_alone(*engine, turn(first))->answer.ids);
+    run_alone(*engine, turn(joined(both, {31, 32, 33, 34})));
+    must(save_session(*engine, path));
+  }
+  const std::unique_ptr<Engine> engine = open(1, Speculate::off, kSpare);
+  must(load_session(*engine, path));
+  const Request edited = turn(joined(both, {31, 42, 43}));
+  const auto answered = run_alone(*engine, edited);
+  EXPECT_EQ(answered->answer, wanted(edited));
+  EXPECT_GE(answered->generation.cached, first.size());
+
+  EngineOptions narrow;
+  narrow.kv = RowFormat::bf16;
+  const std::unique_ptr<Engine> other = open_golden(GetParam(), narrow);
+  const Result<SavedTokens> refused = load_session(*other, path);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().what.find("--kv"), std::string::npos) << refused.error().what;
 }
 
 // A head that cannot go back as far as the model's state is left behind; one that stays stands where the state stands.

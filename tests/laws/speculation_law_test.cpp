@@ -58,6 +58,29 @@ TEST_P(Speculation, ChangesNothing) {
   RecordProperty("drafted", static_cast<int>(drafted));
 }
 
+TEST_P(Speculation, NorWithNarrowRowsOrInCompany) {
+  EngineOptions options;
+  options.kv = RowFormat::int8;
+  options.prefill_chunk = 16;
+  const std::unique_ptr<Engine> plain = open_golden(GetParam(), options);
+  options.speculate = Speculate::lookup;
+  options.slots = 3;
+  const std::unique_ptr<Engine> many = open_golden(GetParam(), options, false);
+  std::mt19937 random(5);
+  Batcher batcher(*many);
+  std::vector<Answer> wanted;
+  std::vector<std::shared_ptr<Recorder>> recorders;
+  for (int number = 0; number < 4; ++number) {
+    const Request request = repetitive_request(random);
+    wanted.push_back(alone(*plain, request));
+    plain->kept().clear();
+    recorders.push_back(std::make_shared<Recorder>());
+    batcher.add(request, recorders.back());
+  }
+  while (!batcher.idle()) batcher.step();
+  for (std::size_t index = 0; index < wanted.size(); ++index) EXPECT_EQ(recorders[index]->answer, wanted[index]);
+}
+
 // Drafts of any quality: some right, some wrong from a place on, some of no sense. Recurrent states go back and are
 // computed again.
 TEST_P(Speculation, NoDraftChangesAnything) {

@@ -62,7 +62,8 @@ void KeyChooser::choose_of(Ops& ops, const Block& block, Rows query, Rows weight
     scores_.resize(static_cast<std::size_t>(block.count) * static_cast<std::size_t>(seen));
     scores.data = scores_.data();
     ops.index_scores({query.slice(block.row, block.count), weights.slice(block.row, block.count),
-                      block.segment.state->log(block.log).pages(), shape_.heads, shape_.dim, scores, shape_.bf16});
+                      wide_.pages(block.segment.state->log(block.log), seen), shape_.heads, shape_.dim, scores,
+                      shape_.bf16});
   }
   for (int offset = 0; offset < block.count; ++offset) {
     const int visible = (block.position + offset + 1) / shape_.every;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compute/ops.h"
+#include "models/common/wide_rows.h"
 #include "models/model.h"
 
 namespace sluice {
@@ -29,6 +30,12 @@ struct KeyChoice {
     return std::span(positions).subspan(first,
                                         static_cast<std::size_t>(begin[static_cast<std::size_t>(row) + 1]) - first);
   }
+  // Of `rows` rows one after another.
+  std::span<const int> of(int first_row, int rows) const {
+    const auto first = static_cast<std::size_t>(begin[static_cast<std::size_t>(first_row)]);
+    return std::span(positions).subspan(
+        first, static_cast<std::size_t>(begin[static_cast<std::size_t>(first_row + rows)]) - first);
+  }
 };
 
 class KeyChooser {
@@ -38,7 +45,8 @@ class KeyChooser {
     int every = 1;      // positions a key
     bool bf16 = false;  // see IndexScores
   };
-  explicit KeyChooser(const Shape& shape) : shape_(shape) {}
+  // `wide` outlives it.
+  KeyChooser(const Shape& shape, WideRows& wide) : shape_(shape), wide_(wide) {}
 
   // Bytes of the lists that a pass over at most `rows` rows at positions below `positions` fills: choices, and scores
   // with their ranks.
@@ -53,6 +61,7 @@ class KeyChooser {
   void choose_of(Ops& ops, const Block& block, Rows query, Rows weights, KeyChoice& choice);
 
   Shape shape_;
+  WideRows& wide_;
   std::vector<float> scores_, ranks_;
 };
 

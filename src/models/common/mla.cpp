@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-MlaHeads::MlaHeads(const MlaShape& shape, Workspace& work, int rows) : shape_(shape) {
+MlaHeads::MlaHeads(const MlaShape& shape, Workspace& work, int rows, WideRows& wide) : shape_(shape), wide_(wide) {
   q_low_ = work.rows(rows, shape.q_rank);
   q_ = work.rows(rows, shape.q_width());
   latent_ = work.rows(rows, shape.cache_width());
@@ -49,19 +49,24 @@ void MlaHeads::attend(Ops& ops, const WeightView& kv_b, std::span<const Segment>
                       const KeyChoice& choice) {
   absorb(ops, kv_b);
   for (const Segment& segment : segments) {
+    RowLog& latents = segment.state->log(log);
+    const int seen = segment.state->length() + segment.rows;
     LatentAttention attention{query_.slice(segment.first_row, segment.rows),
-                              segment.state->log(log).pages(),
+                              {},
                               segment.state->length(),
                               shape_.heads,
                               shape_.latent,
                               shape_.rope,
                               shape_.scale,
                               context_.slice(segment.first_row, segment.rows)};
-    if (!choice.everything()) {
+    if (choice.everything()) {
+      attention.pages = wide_.pages(latents, seen);
+    } else {
       attention.chosen = choice.positions;
       attention.chosen_begin =
           std::span(choice.begin)
               .subspan(static_cast<std::size_t>(segment.first_row), static_cast<std::size_t>(segment.rows) + 1);
+      attention.pages = wide_.pages(latents, seen, choice.of(segment.first_row, segment.rows));
     }
     ops.latent_attention(attention);
   }

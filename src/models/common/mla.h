@@ -15,6 +15,7 @@
 #include "compute/ops.h"
 #include "compute/workspace.h"
 #include "models/common/key_choice.h"
+#include "models/common/wide_rows.h"
 #include "models/model.h"
 
 namespace sluice {
@@ -34,7 +35,8 @@ struct MlaWeights {
 
 class MlaHeads {
  public:
-  MlaHeads(const MlaShape& shape, Workspace& work, int rows);
+  // `wide` outlives it.
+  MlaHeads(const MlaShape& shape, Workspace& work, int rows, WideRows& wide);
 
   void project(Ops& ops, Rows x, const MlaWeights& w);
   // Only q: for rows that leave no trace in the cache.
@@ -56,6 +58,7 @@ class MlaHeads {
   void expand(Ops& ops, const WeightView& kv_b);
 
   MlaShape shape_;
+  WideRows& wide_;
   int rows_ = 0;
   Rows q_low_, q_, latent_, query_, context_, out_, gain_;
   std::vector<Product> products_;

@@ -19,7 +19,7 @@ Attention::Attention(const V4Config& config, Rounding rounding, const RopeAngles
       ones_(work.rows(1, config.head_dim)),
       sinks_(work.rows(1, config.num_attention_heads)),
       compressor_(config, Compressor::For::attention, compressed, work, rows),
-      indexer_(config, rounding, compressed, work, rows) {}
+      indexer_(config, rounding, compressed, work, rows, wide_) {}
 
 Result<> Attention::run(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps,
                         HyperConnections& streams) {
@@ -115,7 +115,12 @@ void Attention::attend(Pass& pass, int layer, const LogPlaces& logs) {
                               .scale = 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
                               .out = out_.slice(segment.first_row, rows),
                               .bf16_weights = pass.rounding.parity()};
-    if (ratio != 0) attention.entry_pages = segment.state->log(logs.entries).pages();
+    if (ratio != 0) {
+      RowLog& entries = segment.state->log(logs.entries);
+      attention.entry_pages = pass.choice.everything()
+                                  ? wide_.pages(entries, entries_.back())
+                                  : wide_.pages(entries, entries_.back(), pass.choice.of(segment.first_row, rows));
+    }
     if (!pass.choice.everything()) {
       attention.chosen = pass.choice.positions;
       attention.chosen_begin =

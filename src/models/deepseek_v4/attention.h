@@ -27,6 +27,7 @@ class Attention {
 
   const V4Config& config_;
   Rows q_low_, q_, kv_, out_, grouped_, gain_, ones_, sinks_;
+  WideRows wide_;
   Compressor compressor_;
   Indexer indexer_;
   std::vector<int> entries_;  // visible to each row of a segment

@@ -51,7 +51,7 @@ void Compressor::run(Pass& pass, int layer, const CompressorWeights& w, const Co
   else
     pass.rounding.index(entries, width_);
   each_closed([&](const Segment& segment, int window, int place) {
-    std::ranges::copy(entries[place], segment.state->log(logs.entries).row(window).begin());
+    segment.state->log(logs.entries).put(window, entries[place]);
   });
 }
 

@@ -17,12 +17,13 @@ KeyChooser::Shape shape_of(const V4Config& config, bool bf16) {
 
 }  // namespace
 
-Indexer::Indexer(const V4Config& config, Rounding rounding, const RopeAngles& angles, Workspace& work, int rows)
+Indexer::Indexer(const V4Config& config, Rounding rounding, const RopeAngles& angles, Workspace& work, int rows,
+                 WideRows& wide)
     : config_(config),
       compressor_(config, Compressor::For::indexer, angles, work, rows),
       query_(work.rows(rows, config.index_n_heads * config.index_head_dim)),
       weights_(work.rows(rows, config.index_n_heads)),
-      chooser_(shape_of(config, rounding.parity())) {}
+      chooser_(shape_of(config, rounding.parity()), wide) {}
 
 std::uint64_t Indexer::list_bytes(const V4Config& config, int rows) {
   if (config.index_topk == 0) return 0;

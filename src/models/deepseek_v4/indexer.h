@@ -11,7 +11,8 @@ namespace sluice::deepseek_v4 {
 
 class Indexer {
  public:
-  Indexer(const V4Config& config, Rounding rounding, const RopeAngles& angles, Workspace& work, int rows);
+  Indexer(const V4Config& config, Rounding rounding, const RopeAngles& angles, Workspace& work, int rows,
+          WideRows& wide);
 
   // Bytes of the lists that a pass over at most `rows` rows fills.
   static std::uint64_t list_bytes(const V4Config& config, int rows);

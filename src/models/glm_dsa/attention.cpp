@@ -22,8 +22,8 @@ MlaShape shape_of(const GlmConfig& config) {
 
 Attention::Attention(const GlmConfig& config, Workspace& work, int rows)
     : config_(config),
-      heads_(shape_of(config), work, rows),
-      indexer_(config, work, rows),
+      heads_(shape_of(config), work, rows, wide_),
+      indexer_(config, work, rows, wide_),
       gain_(work.rows(1, config.hidden_size)) {}
 
 Result<> Attention::run(Pass& pass, int layer, LogPlaces logs, int first_step) {

@@ -18,6 +18,7 @@ class Attention {
 
  private:
   const GlmConfig& config_;
+  WideRows wide_;
   MlaHeads heads_;
   Indexer indexer_;
   Rows gain_;

@@ -16,7 +16,8 @@ KeyChooser::Shape shape_of(const GlmConfig& config) {
 
 }  // namespace
 
-Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows) : config_(config), chooser_(shape_of(config)) {
+Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows, WideRows& wide)
+    : config_(config), chooser_(shape_of(config), wide) {
   if (!config.has_indexer) return;
   query_ = work.rows(rows, config.index_n_heads * config.index_head_dim);
   key_ = work.rows(rows, config.index_head_dim);

@@ -11,7 +11,7 @@ namespace sluice::glm_dsa {
 
 class Indexer {
  public:
-  Indexer(const GlmConfig& config, Workspace& work, int rows);
+  Indexer(const GlmConfig& config, Workspace& work, int rows, WideRows& wide);
 
   // Bytes of the lists that a pass over at most `rows` rows fills: choices, and scores with their ranks.
   static std::uint64_t list_bytes(const GlmConfig& config, int rows);

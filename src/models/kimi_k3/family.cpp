@@ -47,6 +47,7 @@ class Family final : public ModelConfig {
       shape.recurrent_floats.push_back(mla ? 0 : Kda::state_floats(config_));
       shape.logs.push_back(mla ? config_.latent_width() : 0);
     }
+    shape.narrow(scope.kv);
     return shape;
   }
 

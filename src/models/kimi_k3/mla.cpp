@@ -21,7 +21,8 @@ MlaShape shape_of(const KimiK3Config& config) {
 }  // namespace
 
 Mla::Mla(const KimiK3Config& config, Workspace& work, int rows)
-    : heads_(shape_of(config), work, rows), gate_(work.rows(rows, config.num_attention_heads * config.v_head_dim)) {}
+    : heads_(shape_of(config), work, rows, wide_),
+      gate_(work.rows(rows, config.num_attention_heads * config.v_head_dim)) {}
 
 Result<> Mla::run(Pass& pass, int layer, int first_step, bool close_block) {
   {

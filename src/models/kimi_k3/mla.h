@@ -16,6 +16,7 @@ class Mla {
   Result<> run(Pass& pass, int layer, int first_step, bool close_block);
 
  private:
+  WideRows wide_;
   MlaHeads heads_;
   Rows gate_;
 };

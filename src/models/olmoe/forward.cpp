@@ -59,7 +59,8 @@ void Olmoe::attention(int layer, const Lease& w, const ForwardBatch& batch) {
   append_rows(batch.segments, layer, b_.kv);  // before anyone attends: a row sees itself
   const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
   for (const Segment& segment : batch.segments)
-    ops.head_attention({b_.q.slice(segment.first_row, segment.rows), segment.state->log(layer).pages(),
+    ops.head_attention({b_.q.slice(segment.first_row, segment.rows),
+                        wide_.pages(segment.state->log(layer), segment.state->length() + segment.rows),
                         segment.state->length(), config_.num_attention_heads, config_.num_key_value_heads, head_dim,
                         scale, b_.attended.slice(segment.first_row, segment.rows)});
 

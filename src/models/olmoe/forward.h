@@ -7,6 +7,7 @@
 
 #include "compute/rope_angles.h"
 #include "compute/workspace.h"
+#include "models/common/wide_rows.h"
 #include "models/model.h"
 #include "models/olmoe/config.h"
 #include "moe/expert_runner.h"
@@ -53,6 +54,7 @@ class Olmoe final : public Model {
   std::vector<int> head_slices_;  // rows of lm_head in each step
   Workspace work_;
   Buffers all_, b_;  // for max_rows_ rows; for the rows of this batch
+  WideRows wide_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;
 };
