@@ -202,6 +202,9 @@ Result<> run(const RunFlags& flags) {
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
   TRY_TAKE(prompt.form, read_form(flags, prompt, model));
+  if (prompt.form.grammar != nullptr)
+    options.overhead_bytes =
+        TokenConstraint::bytes(model.config->vocab_size()) + TokenConstraint::shared_bytes(model.config->vocab_size());
   options.context_need = static_cast<int>(prompt.ids.size()) + flags.max_tokens;
   TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
   TRY(use_session(flags, prompt, *engine));

@@ -69,7 +69,7 @@ Result<> serve_model(const ServeFlags& flags) {
   options.slots = flags.slots;
   flags.usage.apply(options);
   TRY_TAKE(options.session_bytes, parse_size(flags.session_budget, "--session-budget"));
-  options.overhead_bytes = serve::server_bytes(options.context);
+  options.overhead_bytes = serve::server_bytes(options.context, options.slots, model.config->vocab_size());
   TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
   if (!flags.sessions.empty()) TRY(restore(*engine, flags.sessions));
   TRY_TAKE(const std::unique_ptr<serve::Server> server, serve::Server::open(*engine, serving));

@@ -11,6 +11,8 @@ using Kind = Grammar::Kind;
 
 namespace {
 
+constexpr std::size_t kHashed = 48;  // of an entry of a table, beside what it holds
+
 std::uint64_t key_of(std::uint32_t place, std::int32_t below) {
   return std::uint64_t{place} << 32 | static_cast<std::uint32_t>(below);
 }
@@ -31,7 +33,10 @@ GrammarMatcher::GrammarMatcher(std::shared_ptr<const Grammar> grammar) : grammar
 
 GrammarMatcher::Node GrammarMatcher::intern_node(std::uint32_t place, Node below) {
   const auto [known, is_new] = known_nodes_.try_emplace(key_of(place, below), static_cast<Node>(nodes_.size()));
-  if (is_new) nodes_.push_back({place, below});
+  if (is_new) {
+    nodes_.push_back({place, below});
+    bytes_ += sizeof(NodeRecord) + kHashed;
+  }
   return known->second;
 }
 
@@ -41,6 +46,7 @@ GrammarMatcher::State GrammarMatcher::intern_state(std::vector<Node> ways, bool 
   const auto [known, is_new] = known_states_.try_emplace(ways, static_cast<State>(states_.size()));
   if (!is_new) return known->second;
   ways.pop_back();
+  bytes_ += 2 * ways.size() * sizeof(Node) + sizeof(StateRecord) + kHashed;
   states_.push_back({std::move(ways), complete});
   return known->second;
 }
@@ -81,7 +87,7 @@ void GrammarMatcher::expand(std::uint32_t first_place, Node first_below) {
 }
 
 GrammarMatcher::State GrammarMatcher::collected() {
-  if (ways_.size() > kMostWays || states_.size() > kMostStates) overflowed_ = true;
+  if (ways_.size() > kMostWays || bytes_ > kMostBytes) overflowed_ = true;
   if (overflowed_) return kNone;
   std::ranges::sort(ways_);
   return intern_state(std::move(ways_), complete_);
@@ -102,6 +108,7 @@ GrammarMatcher::State GrammarMatcher::after_byte(State state, unsigned char byte
   if (next == nullptr) {
     next = std::make_unique<std::array<State, 256>>();
     next->fill(kUnknown);
+    bytes_ += sizeof *next;
   }
   if ((*next)[byte] != kUnknown) return (*next)[byte];
   const State found = step(state, [&](const Grammar::Element& one) {
@@ -137,12 +144,13 @@ std::vector<int> GrammarMatcher::tokens_after(State state) const {
 }
 
 bool GrammarMatcher::tidy(State& state) {
-  if (states_.size() <= kTidyStates && nodes_.size() <= 8 * kTidyStates) return false;
+  if (bytes_ <= kTidyBytes) return false;
   const std::vector<NodeRecord> old_nodes = std::exchange(nodes_, {});
   const StateRecord old = std::move(state_of(state));
   known_nodes_.clear();
   known_states_.clear();
   states_.clear();
+  bytes_ = 0;
   std::vector<Node> ways;
   for (const Node way : old.ways) {
     std::vector<std::uint32_t> places;  // from the top down

@@ -18,6 +18,8 @@ namespace sluice {
 
 class GrammarMatcher {
  public:
+  // What it may remember at most before it gives up; between tokens it forgets what is beyond an eighth of it.
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 20;
   using State = std::int32_t;
   static constexpr State kNone = -1;  // no text that begins so is in the language
 
@@ -39,9 +41,10 @@ class GrammarMatcher {
   bool tidy(State& state);
   // The grammar can be read in too many ways: nothing that was said since is right.
   bool overflowed() const { return overflowed_; }
+  std::size_t bytes() const { return bytes_; }  // remembered, about
 
  private:
-  static constexpr std::size_t kMostStates = 16'384, kTidyStates = 2'048, kMostWays = 4'096;
+  static constexpr std::size_t kTidyBytes = kMostBytes / 8, kMostWays = 4'096;
   static constexpr State kUnknown = -2;
 
   using Node = std::int32_t;  // a place in the grammar on top of a stack; -1: the empty stack
@@ -79,6 +82,7 @@ class GrammarMatcher {
   // By ways; the last one is the flag `complete`.
   std::unordered_map<std::vector<Node>, State, WaysHash> known_states_;
   State start_ = kNone;
+  std::size_t bytes_ = 0;  // of nodes and states, about
   bool overflowed_ = false;
   // Of the step in hand.
   std::vector<Node> ways_;

@@ -112,6 +112,26 @@ TEST(GrammarMatcher, TheInsideOfAStringIsOneState) {
   EXPECT_NE(after(matcher, R"({"key": "value")"), inside);
 }
 
+// Every state has a table of what follows it by byte, and nesting makes a new state each time.
+TEST(GrammarMatcher, RemembersNoMoreThanItSays) {
+  const auto nested = gbnf(R"(root ::= "[" root* "]")");
+  GrammarMatcher matcher(nested), tidy(nested);
+  std::size_t steps = 0;
+  for (State state = matcher.start(); !matcher.overflowed(); ++steps) {
+    ASSERT_LE(matcher.bytes(), GrammarMatcher::kMostBytes);
+    ASSERT_LE(steps, GrammarMatcher::kMostBytes / (256 * sizeof(State)));
+    state = matcher.after_byte(state, '[');
+  }
+  State state = tidy.start();
+  for (int step = 0; step < 4000; ++step) {
+    state = tidy.after_byte(state, '[');
+    if (step % 100 == 0) tidy.tidy(state);
+    ASSERT_LE(tidy.bytes(), GrammarMatcher::kMostBytes / 4) << step;
+  }
+  EXPECT_FALSE(tidy.overflowed());
+  EXPECT_TRUE(tidy.goes_on(state));
+}
+
 TEST(GrammarMatcher, CharactersAreWholeUtf8) {
   for (const bool negated : {false, true}) {
     const std::string set = negated ? "[^\\u00e9-\\u0801\\U0001F600]" : "[\\u00e9-\\u0801\\U0001F600]";

@@ -12,6 +12,17 @@ constexpr std::size_t kMasksKept = 16;
 
 }  // namespace
 
+// The masks, one more while it is made, and the logits.
+std::uint64_t TokenConstraint::bytes(int vocab_size) {
+  const auto ids = static_cast<std::uint64_t>(vocab_size);
+  return GrammarMatcher::kMostBytes + (kMasksKept + 1) * (ids / 8 + 64) + ids * sizeof(float);
+}
+
+// Ids, and what each shares with the one before it; twice while they are sorted.
+std::uint64_t TokenConstraint::shared_bytes(int vocab_size) {
+  return 2 * static_cast<std::uint64_t>(vocab_size) * (sizeof(int) + sizeof(std::uint16_t));
+}
+
 TokenConstraint::TokenConstraint(const HeldTo& form, std::vector<int> stop_ids)
     : matcher_(form.grammar), order_(form.order), stop_ids_(std::move(stop_ids)), state_(matcher_.start()) {}
 

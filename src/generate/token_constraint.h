@@ -4,6 +4,7 @@
 // over the vocabulary. What it does is a function of the grammar and the tokens alone. Used by one thread.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -22,6 +23,10 @@ struct HeldTo {
 
 class TokenConstraint {
  public:
+  // What one sequence holds at most, and what all of them share: the order of the vocabulary.
+  static std::uint64_t bytes(int vocab_size);
+  static std::uint64_t shared_bytes(int vocab_size);
+
   // `stop_ids` may come wherever the text is complete.
   TokenConstraint(const HeldTo& form, std::vector<int> stop_ids);
 

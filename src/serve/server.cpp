@@ -289,7 +289,11 @@ class TheServer final : public Server {
 
 }  // namespace
 
-std::uint64_t server_bytes(int context) { return 8 * kMiB + 8 * body_bytes(context); }
+std::uint64_t server_bytes(int context, int slots, int vocab_size) {
+  const std::uint64_t grammars = static_cast<std::uint64_t>(slots) * TokenConstraint::bytes(vocab_size) +
+                                 TokenConstraint::shared_bytes(vocab_size);
+  return 8 * kMiB + 8 * body_bytes(context) + grammars;
+}
 
 Result<std::unique_ptr<Server>> Server::open(Engine& engine, ServeOptions options) {
   auto server = std::make_unique<TheServer>(engine, std::move(options));

@@ -19,7 +19,7 @@ struct ServeOptions {
 };
 
 // Memory the server holds beside the model: what is being read, parsed and sent.
-std::uint64_t server_bytes(int context);
+std::uint64_t server_bytes(int context, int slots, int vocab_size);
 
 class Server {
  public:
