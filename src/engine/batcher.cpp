@@ -7,6 +7,15 @@
 
 namespace sluice {
 
+namespace {
+
+// Beside what the plan grants a sequence.
+std::uint64_t copy_bytes(const Engine& engine, const Sequence& sequence) {
+  return engine.options().speculate == Speculate::automatic ? sequence.copy_bytes() : 0;
+}
+
+}  // namespace
+
 Batcher::Batcher(Engine& engine)
     : engine_(engine),
       limits_{.slots = engine.options().slots,
@@ -49,7 +58,7 @@ void Batcher::drop_cancelled(bool all) {
 // Bytes of the states that run, and of `more` that begin.
 std::uint64_t Batcher::in_use(int more) const {
   std::uint64_t bytes = engine_.sequence_bytes() * (running_.size() + static_cast<std::size_t>(more));
-  for (const Sequence& sequence : running_) bytes += sequence.marks_bytes();
+  for (const Sequence& sequence : running_) bytes += sequence.marks_bytes() + copy_bytes(engine_, sequence);
   return bytes;
 }
 
@@ -61,13 +70,28 @@ void Batcher::admit() {
     from = engine_.kept().take(next.request.prompt, in_use(1));
   engine_.kept().make_room(in_use(1));
   running_.emplace_back(engine_, std::move(next.request), std::move(next.listener), std::move(from));
+  // Marks and copies took room that is needed now.
+  for (Sequence& sequence : running_) {
+    if (!engine_.kept().make_room(in_use(0))) sequence.drop_copy();
+    if (!engine_.kept().make_room(in_use(0))) sequence.drop_marks();
+  }
+}
+
+// Before rows that may go again, recurrent states are copied. Nothing that was computed goes for that.
+bool Batcher::has_room_for_copies() {
+  if (engine_.options().speculate != Speculate::automatic) return true;  // the plan has it
+  std::uint64_t missing = 0;
+  for (const Sequence& sequence : running_) missing += sequence.recurrent_bytes() - sequence.copy_bytes();
+  return missing == 0 || in_use(0) + missing + engine_.kept().bytes() <= engine_.kept().room();
 }
 
 // Only where everyone decodes: beside a prefill, drafts would take its rows, and what they cost could not be told.
 void Batcher::propose() {
   const bool all_decode = std::ranges::all_of(running_, [](const Sequence& one) { return one.decoding(); });
   const bool room = static_cast<std::size_t>(limits_.rows) > running_.size();
-  if (engine_.options().speculate == Speculate::off || !room || !all_decode || !governor_.allows()) return;
+  if (engine_.options().speculate == Speculate::off || !room || !all_decode || !governor_.allows() ||
+      !has_room_for_copies())
+    return;
   for (Sequence& sequence : running_) sequence.propose();
   end_those_over();
 }
@@ -81,6 +105,7 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
   std::vector<BatchPart> parts;
   std::size_t index = 0;
   bool all_decode = true, any_forced = false, drafted = false;
+  std::uint64_t copied = 0;
   for (Sequence& sequence : running_) {
     const int rows = plan.rows[index++];
     if (rows == 0) {
@@ -92,6 +117,7 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
     drafted = drafted || rows > 1;  // drafts, or what rejected ones had taken along
     members.push_back({&sequence, rows});
     parts.push_back(sequence.next_part(rows));
+    if (!parts.back().certain) copied += 2 * parts.back().state->shape().recurrent_bytes();
   }
   ++steps_;
   // A pass that only decodes takes as long as a token; one that computes prompts is not ended for nobody.
@@ -116,7 +142,7 @@ void Batcher::compute(const StepPlan& plan, const EngineStats& before) {
     first_row += rows;
   }
   if (all_decode && !any_forced && engine_.options().speculate != Speculate::off)
-    judge(before, first_row, tokens, drafted);
+    judge(before, first_row, tokens, drafted, copied);
 }
 
 // Where a prompt ends, an answer begins that may be left out of the next prompt, in part or all of it.
@@ -125,7 +151,7 @@ void Batcher::mark(Sequence& sequence) {
   if (sequence.mark_bytes() > 0 && engine_.kept().make_room(in_use(0) + sequence.mark_bytes())) sequence.mark(kMarks);
 }
 
-void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafted) {
+void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafted, std::uint64_t copied) {
   const EngineStats after = engine_.stats();
   const MemoryPlan& plan = engine_.plan();
   const std::uint64_t experts = after.experts.requests - before.experts.requests;
@@ -135,6 +161,7 @@ void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafte
                                 before.experts.bytes_read - preloaded,
                   .bytes_touched = trunk + experts * engine_.expert_table().slot_bytes(),
                   .bytes_a_row = plan.touched_bytes_per_token,
+                  .bytes_copied = copied,
                   .rows = rows},
                  tokens, drafted);
 }

@@ -40,10 +40,11 @@ class Batcher {
   };
   void drop_cancelled(bool all);
   void admit();
+  bool has_room_for_copies();
   void propose();
   void compute(const StepPlan& plan, const EngineStats& before);
   void mark(Sequence& sequence);
-  void judge(const EngineStats& before, int rows, int tokens, bool drafted);
+  void judge(const EngineStats& before, int rows, int tokens, bool drafted, std::uint64_t copied);
   std::uint64_t in_use(int more) const;
   void end_those_over();
 

@@ -16,7 +16,7 @@ void mix(double& average, double news) { average = average == 0 ? news : average
 }  // namespace
 
 double StepCost::value() const {
-  return static_cast<double>(bytes_read) + kFromMemory * static_cast<double>(bytes_touched) +
+  return static_cast<double>(bytes_read) + kFromMemory * static_cast<double>(bytes_touched + bytes_copied) +
          kFurtherRow * static_cast<double>(bytes_a_row) * rows;
 }
 

@@ -15,6 +15,7 @@ struct StepCost {
   std::uint64_t bytes_read = 0;     // from disk, in this step
   std::uint64_t bytes_touched = 0;  // of weights, each once however many rows it met
   std::uint64_t bytes_a_row = 0;    // of weights that one row is multiplied with
+  std::uint64_t bytes_copied = 0;   // read and written, of states that may have to go back
   int rows = 1;
   double value() const;
 };

@@ -15,7 +15,7 @@ struct Outcome {
 };
 
 // Three drafts at a time, each right with `chance`; a further row reads `extra` of what the first one reads.
-Outcome simulate(double chance, double extra, int steps, DraftGovernor governor = {}) {
+Outcome simulate(double chance, double extra, int steps, DraftGovernor governor = {}, std::uint64_t copied = 0) {
   std::mt19937 random(7);
   std::bernoulli_distribution right(chance);
   Outcome outcome;
@@ -25,6 +25,7 @@ Outcome simulate(double chance, double extra, int steps, DraftGovernor governor 
     int tokens = 1;
     if (drafts) {
       cost.rows = 4;
+      cost.bytes_copied = copied;
       cost.bytes_read += static_cast<std::uint64_t>(3 * extra * 1'000'000);
       while (tokens < 4 && right(random)) ++tokens;
     }
@@ -63,6 +64,15 @@ TEST(DraftGovernor, LooksAtPlainStepsFirst) {
   governor.step({.bytes_read = 1}, 1, false);
   governor.step({.bytes_read = 1}, 1, false);
   EXPECT_TRUE(governor.allows());
+}
+
+// A recurrent state is copied before each draft: where it is as large as the weights that move, only texts that are
+// foreseen well pay for it.
+TEST(DraftGovernor, CopiesOfStatesCount) {
+  constexpr std::uint64_t kLarge = 16'000'000;
+  EXPECT_GT(simulate(0.6, 0, 400).with_drafts, 200);
+  EXPECT_LT(simulate(0.6, 0, 400, {}, kLarge).with_drafts, 100);
+  EXPECT_GT(simulate(1, 0, 400, {}, kLarge).with_drafts, 200);
 }
 
 }  // namespace

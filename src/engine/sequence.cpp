@@ -65,7 +65,9 @@ void Sequence::propose() {
   if (!decoding_ || backlog() != 1 || request_.recompute || most <= 0) return;
   constexpr int kShortMatch = 2, kSureMatch = 4;
   if (request_.drafts) drafts_ = request_.drafts(tokens_, most);
-  if (drafts_.empty() && engine_.drafts_by_lookup()) drafts_ = look_up(tokens_, head_ ? kSureMatch : kShortMatch, most);
+  const bool sure =
+      head_ != nullptr || state_->shape().recurrent_bytes() > 0;  // a wrong draft costs more than its rows
+  if (drafts_.empty() && engine_.drafts_by_lookup()) drafts_ = look_up(tokens_, sure ? kSureMatch : kShortMatch, most);
   if (!drafts_.empty() || head_ == nullptr || head_->length() != computed_) return;
   const auto next = static_cast<int>(tokens_.size());
   const auto as_the_model_would = [&](std::span<const float> logits, int place) {
@@ -85,6 +87,7 @@ BatchPart Sequence::next_part(int rows) {
   const auto known = std::span<const int>(tokens_).subspan(static_cast<std::size_t>(computed_));
   const auto count = static_cast<std::size_t>(rows);
   if (drafts_in(rows) == 0) return {state_.get(), known.first(count), logit_rows(rows)};
+  copied_ = true;
   part_.assign(known.begin(), known.end());
   part_.insert(part_.end(), drafts_.begin(), drafts_.begin() + drafts_in(rows));
   return {state_.get(), part_, logit_rows(rows), false};

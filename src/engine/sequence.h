@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -36,6 +37,13 @@ class Sequence {
   bool goes_on_forced() const { return decoding_ && forced_ > 0; }
   // Remembers where the sequence stands now; how much one such mark takes, and all of them.
   void mark(int kept) { state_->mark(kept); }
+  void drop_marks() { state_->drop_marks(); }
+  // Of the copy that is kept since its first rows that might go again, if it has recurrent parts.
+  std::uint64_t recurrent_bytes() const { return state_->shape().recurrent_bytes(); }
+  std::uint64_t copy_bytes() const { return copied_ ? state_->shape().recurrent_bytes() : 0; }
+  void drop_copy() {
+    if (std::exchange(copied_, false)) state_->trim();
+  }
   std::uint64_t mark_bytes() const { return state_->shape().mark_bytes(); }
   std::uint64_t marks_bytes() const { return static_cast<std::uint64_t>(state_->marks()) * mark_bytes(); }
   RequestListener& listener() { return *listener_; }
@@ -84,6 +92,7 @@ class Sequence {
   int draft_length_ = kFirstDrafts;    // that are worth while
   int forced_ = 0;                     // of the backlog, were not chosen
   int steps_waited_ = 0;
+  bool copied_ = false;
   Sampler sampler_;
   std::unique_ptr<TokenConstraint> constraint_;  // null: the text is free
   LogitsHash hash_;

@@ -43,8 +43,6 @@ Result<> resolve(EngineOptions& options, const ModelConfig& config) {
   const bool wants_head =
       options.draft_head || options.speculate == Speculate::head || options.speculate == Speculate::automatic;
   options.draft_head = wants_head && has_head;
-  const bool forgets_by_length = config.state_shape({options.layers, options.draft_head}).recurrent_bytes() == 0;
-  if (options.speculate == Speculate::automatic && !forgets_by_length) options.speculate = Speculate::off;
   if (options.context == 0)
     options.context = std::max(std::min(kDefaultContext, config.max_context()), options.context_need);
   if (options.context > config.max_context())
@@ -74,7 +72,8 @@ std::uint64_t sequence_bytes(const Survey& survey) {
   const ModelConfig& config = *survey.model.config;
   const StateShape state = config.state_shape(survey.scope());
   std::uint64_t bytes = state.bytes(options.context);
-  if (options.speculate != Speculate::off) bytes += state.recurrent_bytes();  // before rows that may go again
+  // A copy before rows that may go again; whoever drafts on their own account finds room for it or does not draft.
+  if (options.speculate == Speculate::lookup) bytes += state.recurrent_bytes();
   if (options.draft_head)
     bytes += config.draft_state_shape().bytes(options.context) + HeadDrafter::collected_bytes(config);
   return bytes;

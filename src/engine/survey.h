@@ -22,7 +22,7 @@ class Profile;
 // Where drafts of further tokens come from. They cost or save time and change no answer.
 enum class Speculate {
   off,
-  automatic,  // the model's head if it has one, and the text itself where drafts are forgotten at no cost
+  automatic,  // the model's head if it has one, and the text itself; copies of recurrent states take idle memory
   head,       // the model's head for multi-token prediction
   lookup,     // what followed in the text the last time
 };

@@ -58,6 +58,30 @@ TEST_P(Speculation, ChangesNothing) {
   RecordProperty("drafted", static_cast<int>(drafted));
 }
 
+// A recurrent state is copied before rows that may go again: into memory of slots that nobody uses, or not at all.
+TEST_P(Speculation, AutomaticCopiesTakeIdleMemoryAlone) {
+  const std::unique_ptr<Engine> plain = open(Speculate::off, 1, true, 16),
+                                idle = open(Speculate::automatic, 3, true, 16),
+                                full = open(Speculate::automatic, 1, true, 16);
+  if (plain->new_state()->shape().recurrent_bytes() == 0) GTEST_SKIP() << "nothing is copied";
+  Request request;
+  request.prompt = {5, 6, 7, 8};
+  request.max_tokens = 40;
+  const Answer wanted = alone(*plain, request);
+  std::vector<int> text = request.prompt;
+  text.insert(text.end(), wanted.ids.begin(), wanted.ids.end());
+  request.drafts = [&](std::span<const int> known, int most) {
+    const auto count = std::min(text.size() - known.size(), static_cast<std::size_t>(most));
+    return std::vector<int>(text.begin() + static_cast<std::ptrdiff_t>(known.size()),
+                            text.begin() + static_cast<std::ptrdiff_t>(known.size() + count));
+  };
+  const auto drafting = run_alone(*idle, request), not_drafting = run_alone(*full, request);
+  EXPECT_EQ(drafting->answer, wanted);
+  EXPECT_GT(drafting->generation.accepted, 0u);
+  EXPECT_EQ(not_drafting->answer, wanted);
+  EXPECT_EQ(not_drafting->generation.drafted, 0u);
+}
+
 TEST_P(Speculation, NorWithNarrowRowsOrInCompany) {
   EngineOptions options;
   options.kv = RowFormat::int8;
