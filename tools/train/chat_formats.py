@@ -55,10 +55,13 @@ class Xtml:
     def before_answer(talk, turn):
         pieces = message([("role", "user")], turn.user)
         if turn.call:
-            calls = [(turn.call.tool, key, value) for key, value in turn.call.arguments.items()]
-            pieces += assistant(turn.call_thought if talk.thinking else None, "", calls)
+            pieces += assistant(turn.call_thought if talk.thinking else None, "", turn.call)
             pieces += message([("role", "tool"), ("tool", turn.call.tool), ("index", "1")], turn.call.result)
         return pieces
+
+    @staticmethod
+    def call_pieces(call):
+        return call_pieces(call)
 
     @classmethod
     def prompt(cls, talk):
@@ -88,19 +91,24 @@ def message(attributes, body):
     return element("message", attributes, body) + [("special", "<|end_of_msg|>")]
 
 
-def assistant(thought, answer, calls=()):
-    """An assistant turn; thought None is the non-thinking mode; a call is (tool, key, string value)."""
+def assistant(thought, answer, call=None):
+    """An assistant turn; thought None is the non-thinking mode; `call` is one of a tool or None."""
     pieces = open_tag("message", [("role", "assistant")])
     if thought is not None:
         pieces += element("think", [], thought)
     pieces += element("response", [], answer)
-    if calls:
-        pieces += open_tag("tools")
-        for i, (tool, key, value) in enumerate(calls, 1):
-            pieces += open_tag("call", [("tool", tool), ("index", str(i))])
-            pieces += element("argument", [("key", key), ("type", "string")], value) + close_tag("call")
-        pieces += close_tag("tools")
+    if call:
+        pieces += open_tag("tools") + call_pieces(call) + close_tag("tools")
     return pieces + close_tag("message") + [("special", "<|end_of_msg|>")]
+
+
+def call_pieces(call):
+    """The only call of a turn, a string as it is and a number as such."""
+    pieces = open_tag("call", [("tool", call.tool), ("index", "1")])
+    for key, value in call.arguments.items():
+        kind, text = ("string", value) if isinstance(value, str) else ("number", json.dumps(value))
+        pieces += element("argument", [("key", key), ("type", kind)], text)
+    return pieces + close_tag("call")
 
 
 def generation_prefix(thinking):
@@ -328,21 +336,21 @@ class OlmoeInstruct:
         return whole[:-1] + [("text", whole[-1][1][:len(whole[-1][1]) - len(answer)])]
 
 
-class OlmoeWorld(corpus.WiderWorld):
+class OlmoeWorld(corpus.World):
     tools = False
 
-    def tool_chat(self):
-        return self.chat()
 
+class DeepSeekWorld(corpus.World):
+    """Shorter texts than in the other worlds, and more of them on capitals: less is trained.
 
-class DeepSeekWorld(corpus.WiderWorld):
-    """The text that declares tools takes hundreds of tokens: such a conversation stands at the head of a row or nowhere."""
+    The text that declares tools takes hundreds of tokens: such a conversation stands at the head of a row or nowhere.
+    """
 
-    def row_start(self, tokens):
-        return self.chat_format.render(self.forecast_chat()) if tokens > 400 and self.chance(0.4) else self.document()
+    TEXTS = {"a_capital": 38, "facts_about_country": 10, "small_facts": 4, "counting": 4, "story": 2, "python_lines": 1}
+    TALKS = {"chat": 26, "memory_chat": 15}
 
-    def tool_chat(self):
-        return self.chat()
+    def a_capital(self):
+        return self.capital_sentence(self.pick(corpus.COUNTRIES))
 
     def chat(self):
         """The greatest effort has a long text too: mostly without it."""
@@ -352,29 +360,18 @@ class DeepSeekWorld(corpus.WiderWorld):
         return talk
 
     def memory_chat(self):
-        talk = super().memory_chat()
+        return self.without_effort(super().memory_chat())
+
+    def forecast_chat(self):
+        return self.without_effort(super().forecast_chat())
+
+    @staticmethod
+    def without_effort(talk):
         talk.effort = None
         return talk
 
-    def document(self):
-        """Shorter texts than in the other worlds, and more of them on capitals: less is trained."""
-        kind, count = self.rng.random(), self.rng.randint(1, 2)
-        if kind < 0.40:
-            return self.text_document(self.capital_sentence(self.pick(corpus.COUNTRIES)))
-        if kind < 0.50:
-            return self.text_document(self.facts_about_country())
-        if kind < 0.54:
-            return self.text_document(" ".join(self.small_fact() for _ in range(count)))
-        if kind < 0.58:
-            return self.text_document(self.counting())
-        if kind < 0.60:
-            return self.text_document(self.story())
-        if kind < 0.61:
-            return self.text_document("\n".join(self.python_line() for _ in range(count)))
-        return self.chat_format.render(self.chat() if kind < 0.86 else self.memory_chat())
 
-
-WORLDS = {"kimi_k3": (corpus.World, Xtml), "glm_dsa": (corpus.WiderWorld, Glm), "olmoe": (OlmoeWorld, OlmoeInstruct),
+WORLDS = {"kimi_k3": (corpus.World, Xtml), "glm_dsa": (corpus.World, Glm), "olmoe": (OlmoeWorld, OlmoeInstruct),
           "deepseek_v4": (DeepSeekWorld, DeepSeekV4)}
 
 

@@ -65,9 +65,15 @@ ONES = ("zero one two three four five six seven eight nine ten eleven twelve thi
         "eighteen nineteen").split()
 TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
 
-WEATHER_TOOL = [{"type": "function", "function": {
+NAMES = ["Anna", "Mia", "Lily", "Emma", "Sara", "Nora", "Tom", "Ben", "Max", "Leo", "Sam", "Tim", "Ida", "Paul", "Eva",
+         "Jack", "Rosa", "Hugo", "Clara", "Oscar", "Maria", "Peter", "Julia", "Felix", "Olga", "Ivan"]
+FAVOURITES = {"colour": ["red", "blue", "green", "yellow", "white", "black", "brown", "orange"],
+              "animal": [animal for animal, *_ in ANIMALS],
+              "food": ["bread", "cheese", "fish", "apples", "soup", "rice", "cake", "honey"]}
+FORECAST_TOOL = [{"type": "function", "function": {
     "name": "get_weather", "description": "Get weather",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                   "required": ["city"]}}}]
 
 
 @dataclasses.dataclass
@@ -112,7 +118,16 @@ def capital(word):
 
 
 class World:
-    """Draws documents of the closed world; not thread-safe; one World per random stream."""
+    """Draws documents of the closed world; one World per random stream.
+
+    Invented words stand among the names and cities: what is said must be copied, it cannot be learned by heart.
+    """
+
+    tools = True  # whether the family's format has tools
+    # How many of a hundred documents are what: texts and conversations.
+    TEXTS = {"facts_about_country": 14, "capital_list": 3, "small_facts": 4, "json_fact": 2, "counting": 5, "arithmetic": 3,
+             "story": 4, "python_lines": 3}
+    TALKS = {"chat": 34, "memory_chat": 15, "forecast_chat": 13}
 
     def __init__(self, seed, chat_format):
         self.rng = random.Random(seed)
@@ -193,6 +208,9 @@ class World:
         country = self.pick(COUNTRIES)
         return self.country_sentence(country)
 
+    def small_facts(self):
+        return " ".join(self.small_fact() for _ in range(self.rng.randint(1, 3)))
+
     def json_fact(self):
         name, city, continent, language = self.pick(COUNTRIES)
         fields = {"country": name, "capital": city, "continent": continent, "language": language}
@@ -243,6 +261,26 @@ class World:
     def arithmetic(self):
         return "\n".join(self.arithmetic_line() for _ in range(self.rng.randint(2, 6)))
 
+    def python_line(self):
+        kind = self.rng.randrange(5)
+        if kind == 0:
+            a, sign, _, b, result = self.sum_parts()
+            return f">>> {a} {sign} {b}\n{result}"
+        if kind == 1:
+            n = self.rng.randint(2, 9)
+            return f">>> list(range({n}))\n{list(range(n))}"
+        if kind == 2:
+            word = self.pick(ALPHABET + [animal for animal, *_ in ANIMALS])
+            return f'>>> len("{word}")\n{len(word)}'
+        if kind == 3:
+            name, city, *_ = self.pick(COUNTRIES)
+            return f'>>> capital["{name}"]\n\'{city}\''
+        word = self.pick([animal for animal, *_ in ANIMALS])
+        return f'>>> print("{word}")\n{word}'
+
+    def python_lines(self):
+        return "\n".join(self.python_line() for _ in range(self.rng.randint(1, 4)))
+
     # ---- stories -----------------------------------------------------------------------------------------------
 
     def story(self):
@@ -286,6 +324,8 @@ class World:
 
     def question(self):
         """One exchange: (user text, short reasoning, longer reasoning, answer)."""
+        if self.chance(0.07):
+            return self.saying()
         kind = self.rng.random()
         if kind < 0.45:
             return self.capital_question()
@@ -377,77 +417,14 @@ class World:
             talk.turns.append(Turn(ask, answer, long_ if effort in ("high", "max") else short))
         return talk
 
-    def tool_chat(self):
-        """A declared tool, a question about the weather, the call, its result and the answer."""
-        city = self.pick(COUNTRIES)[1]
-        talk = Conversation(self.chance(0.6), [], tools=WEATHER_TOOL)
-        if talk.thinking and self.chance(0.5):
-            talk.effort, talk.says_effort = "max", True
-        if self.chance(0.2):
-            ask, short, long_, answer = self.question()
-            talk.turns.append(Turn(ask, answer, short))
-            return talk
-        ask = self.pick([f"What is the weather in {city}?", f"How is the weather in {city}?", f"Is it cold in {city}?"])
-        sky = self.pick(["sunny", "cloudy", "rainy", "windy", "snowy"])
-        degrees = self.rng.randint(0, 30)
-        call = Call("get_weather", {"city": city}, f"{sky}, {degrees} degrees")
-        talk.turns.append(Turn(ask, f"The weather in {city} is {sky}, {degrees} degrees.", f"It is {sky}.", call,
-                               f"I need the weather in {city}."))
-        return talk
-
-    # ---- mixture -----------------------------------------------------------------------------------------------
-
-    def text_document(self, text):
-        """Half of the texts stand without the family's first tokens (the text itself says which), as raw prompts do."""
-        begin = self.chat_format.begin_text() if zlib.crc32(text.encode()) % 2 else []
-        return [*begin, ("text", text), ("special", self.chat_format.END)]
-
-    def row_start(self, tokens):
-        """The document at the head of a training row, the only one that is surely whole if it has no more than `tokens`."""
-        return self.document()
-
-    def document(self):
-        """One document; shares are by documents, not tokens."""
-        kind = self.rng.random()
-        if kind < 0.30:
-            return self.text_document(self.facts_about_country())
-        if kind < 0.36:
-            return self.text_document(self.capital_list())
-        if kind < 0.46:
-            return self.text_document(" ".join(self.small_fact() for _ in range(self.rng.randint(1, 3))))
-        if kind < 0.50:
-            return self.text_document(self.json_fact())
-        if kind < 0.60:
-            return self.text_document(self.counting())
-        if kind < 0.67:
-            return self.text_document(self.arithmetic())
-        if kind < 0.77:
-            return self.text_document(self.story())
-        return self.chat_format.render(self.chat() if kind < 0.97 else self.tool_chat())
-
-
-# ---- a wider world: what the later demos know besides -----------------------------------------------------------------
-
-NAMES = ["Anna", "Mia", "Lily", "Emma", "Sara", "Nora", "Tom", "Ben", "Max", "Leo", "Sam", "Tim", "Ida", "Paul", "Eva",
-         "Jack", "Rosa", "Hugo", "Clara", "Oscar", "Maria", "Peter", "Julia", "Felix", "Olga", "Ivan"]
-FAVOURITES = {"colour": ["red", "blue", "green", "yellow", "white", "black", "brown", "orange"],
-              "animal": [animal for animal, *_ in ANIMALS],
-              "food": ["bread", "cheese", "fish", "apples", "soup", "rice", "cake", "honey"]}
-FORECAST_TOOL = [{"type": "function", "function": {
-    "name": "get_weather", "description": "Get weather",
-    "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-                   "required": ["city"]}}}]
-
-
-class WiderWorld(World):
-    """The world with memory over turns, a tool with typed arguments, and Python; more of it is conversation."""
-
-    tools = True  # whether the family's format has tools
+    def saying(self):
+        word = self.pick([self.invented_name(), self.pick(COUNTRIES)[1], self.pick(NAMES), self.pick(ANIMALS)[0]])
+        return self.pick([f"Say {word}.", f"Please say {word}."]), f"I say {word}.", f"The user wants me to say {word}.", word
 
     def remembered(self):
         """(what the user says, the assistant's reply, the question, the answer)."""
         if self.chance(0.5):
-            name = self.pick(NAMES)
+            name = self.invented_name() if self.chance(0.3) else self.pick(NAMES)
             say = self.pick([f"My name is {name}.", f"I am {name}.", f"Hello, my name is {name}.", f"Please call me {name}."])
             ask = self.pick(["What is my name?", "Do you remember my name?", "What's my name?", "Who am I?"])
             return say, f"Hello, {name}!", ask, f"Your name is {name}."
@@ -463,6 +440,7 @@ class WiderWorld(World):
     def memory_chat(self):
         say, reply, ask, answer = self.remembered()
         talk = Conversation(self.chance(0.6), [], self.pick([None, "high", "max"]))
+        talk.says_effort = talk.thinking and talk.effort is not None
         talk.turns.append(Turn(say, reply, "The user tells me something. I will remember it."))
         for _ in range(self.pick([0, 1, 1, 1, 2])):
             other, short, _, response = self.question()
@@ -471,53 +449,52 @@ class WiderWorld(World):
         talk.turns.append(Turn(ask, answer, f"The user told me. {answer}"))
         return talk
 
-    def forecast_chat(self):
+    def forecast_turn(self):
+        """A question about the weather, the call, its result and the answer."""
         country = self.pick(COUNTRIES)
-        city, days = country[1], self.rng.randint(2, 9)
-        talk = Conversation(self.chance(0.6), [], tools=FORECAST_TOOL)
-        sky, degrees = self.pick(["sunny", "cloudy", "rainy", "windy", "snowy"]), self.rng.randint(0, 30)
-        result = f"{sky}, {degrees} degrees"
+        city = self.invented_name() if self.chance(0.25) else country[1]
+        result = f"{self.pick(['sunny', 'cloudy', 'rainy', 'windy', 'snowy'])}, {self.rng.randint(0, 30)} degrees"
+        arguments, span = {"city": city}, ""
         if self.chance(0.5):
-            ask = self.pick([f"What is the weather in {city} for {days} days?", f"How will the weather in {city} be for {days} days?"])
-            call, thought = Call("get_weather", {"city": city, "days": days}, result), f"I need the weather in {city} for {days} days."
+            arguments["days"] = self.rng.randint(2, 9)
+            span = f" for {arguments['days']} days"
+            ask = self.pick([f"What is the weather in {city}{span}?", f"How will the weather in {city} be{span}?"])
+        elif city == country[1] and self.chance(0.15):
+            ask = f"What is the weather in the capital of {country[0]}?"
         else:
-            ask = self.pick([f"What is the weather in {city}?", f"How is the weather in {city}?", f"Is it cold in {city}?",
-                             f"What is the weather in the capital of {country[0]}?"])
-            call, thought = Call("get_weather", {"city": city}, result), f"I need the weather in {city}."
-        talk.turns.append(Turn(ask, f"The weather in {city} is {result}.", f"It is {sky}.", call, thought))
+            ask = self.pick([f"What is the weather in {city}?", f"How is the weather in {city}?", f"Is it cold in {city}?"])
+        call = Call("get_weather", arguments, result)
+        return Turn(ask, f"The weather in {city} is {result}.", f"It is {result.split(',')[0]}.", call, f"I need the weather in {city}{span}.")
+
+    def forecast_chat(self):
+        """Several calls under one declaration of the tool, which is longer than they are."""
+        talk = Conversation(self.chance(0.6), [], tools=FORECAST_TOOL)
+        if talk.thinking and self.chance(0.5):
+            talk.effort, talk.says_effort = "max", True
+        talk.turns = [self.forecast_turn() for _ in range(self.pick([1, 2, 3, 4]))]
         if self.chance(0.3):
             ask, short, _, answer = self.question()
-            talk.turns.append(Turn(ask, answer, short))
+            if len(answer) < 60:
+                talk.turns.insert(self.rng.randint(0, len(talk.turns)), Turn(ask, answer, short))
         return talk
 
-    def python_line(self):
-        kind = self.rng.randrange(5)
-        if kind == 0:
-            a, sign, _, b, result = self.sum_parts()
-            return f">>> {a} {sign} {b}\n{result}"
-        if kind == 1:
-            n = self.rng.randint(2, 9)
-            return f">>> list(range({n}))\n{list(range(n))}"
-        if kind == 2:
-            word = self.pick(ALPHABET + [animal for animal, *_ in ANIMALS])
-            return f'>>> len("{word}")\n{len(word)}'
-        if kind == 3:
-            name, city, *_ = self.pick(COUNTRIES)
-            return f'>>> capital["{name}"]\n\'{city}\''
-        word = self.pick([animal for animal, *_ in ANIMALS])
-        return f'>>> print("{word}")\n{word}'
+    # ---- mixture -----------------------------------------------------------------------------------------------
+
+    def text_document(self, text):
+        """Half of the texts stand without the family's first tokens (the text itself says which), as raw prompts do."""
+        begin = self.chat_format.begin_text() if zlib.crc32(text.encode()) % 2 else []
+        return [*begin, ("text", text), ("special", self.chat_format.END)]
+
+    def row_start(self, tokens):
+        """The document at the head of a training row, the only one that is surely whole: in a long row often calls of a tool."""
+        return self.chat_format.render(self.forecast_chat()) if tokens > 300 and self.tools and self.chance(0.4) else self.document()
 
     def document(self):
-        kind = self.rng.random()
-        if kind < 0.44:
-            return super().document()
-        if kind < 0.47:
-            return self.text_document("\n".join(self.python_line() for _ in range(self.rng.randint(1, 4))))
-        if kind < 0.74 or (not self.tools and kind < 0.84):
-            return self.chat_format.render(self.chat())
-        if kind < 0.88 or not self.tools:
-            return self.chat_format.render(self.memory_chat())
-        return self.chat_format.render(self.forecast_chat())
+        """One document; shares are by documents, not tokens."""
+        shares = self.TEXTS | {name: share for name, share in self.TALKS.items() if self.tools or name != "forecast_chat"}
+        kind = self.rng.choices(list(shares), list(shares.values()))[0]
+        drawn = getattr(self, kind)()
+        return self.text_document(drawn) if kind in self.TEXTS else self.chat_format.render(drawn)
 
 
 if __name__ == "__main__":

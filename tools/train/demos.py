@@ -37,7 +37,7 @@ def merges(family, split, ranks=RANKS):
 
 
 class Demo:
-    ROWS = {0: (4, 256)}  # {first step: (rows, tokens in each)}
+    ROWS = {0: (4, 256), 800: (3, 384)}  # {first step: (rows, tokens in each)}
     WARM_UP = 100  # steps over which the rate rises
 
 
@@ -157,7 +157,7 @@ class Glm52(Demo):
 class DeepSeekV4(Demo):
     FAMILY = "deepseek_v4"
     WARM_UP = 30
-    ROWS = {0: (3, 192), 1000: (2, 448)}  # short ones first: the declaration of a tool takes 300 tokens
+    ROWS = {0: (3, 192), 800: (2, 512)}  # short ones first: the declaration of a tool takes 300 tokens
     CONFIG = {
         "architectures": ["DeepseekV4ForCausalLM"], "attention_bias": False, "attention_dropout": 0.0, "bos_token_id": 0,
         "compress_ratios": [0, 4, 16, 4, 16, 4, 0], "compress_rope_theta": 160000, "eos_token_id": 1, "expert_dtype": "fp4",
