@@ -346,8 +346,8 @@ class DeepSeekWorld(corpus.World):
     The text that declares tools takes hundreds of tokens: such a conversation stands at the head of a row or nowhere.
     """
 
-    TEXTS = {"a_capital": 38, "facts_about_country": 10, "small_facts": 4, "counting": 4, "story": 2, "python_lines": 1}
-    TALKS = {"chat": 26, "memory_chat": 15}
+    TEXTS = {"a_capital": 30, "facts_about_country": 10, "small_facts": 4, "counting": 4, "story": 2, "python_lines": 1}
+    TALKS = {"chat": 26, "memory_chat": 23}
 
     def a_capital(self):
         return self.capital_sentence(self.pick(corpus.COUNTRIES))

@@ -127,7 +127,7 @@ class World:
     # How many of a hundred documents are what: texts and conversations.
     TEXTS = {"facts_about_country": 14, "capital_list": 3, "small_facts": 4, "json_fact": 2, "counting": 5, "arithmetic": 3,
              "story": 4, "python_lines": 3}
-    TALKS = {"chat": 34, "memory_chat": 15, "forecast_chat": 13}
+    TALKS = {"chat": 31, "memory_chat": 19, "forecast_chat": 12}
 
     def __init__(self, seed, chat_format):
         self.rng = random.Random(seed)
@@ -421,32 +421,32 @@ class World:
         word = self.pick([self.invented_name(), self.pick(COUNTRIES)[1], self.pick(NAMES), self.pick(ANIMALS)[0]])
         return self.pick([f"Say {word}.", f"Please say {word}."]), f"I say {word}.", f"The user wants me to say {word}.", word
 
-    def remembered(self):
-        """(what the user says, the assistant's reply, the question, the answer)."""
-        if self.chance(0.5):
+    def remembered(self, kind):
+        """A fact about the user: (what the user says, the assistant's reply, the question, the answer)."""
+        if kind == "name":
             name = self.invented_name() if self.chance(0.3) else self.pick(NAMES)
             say = self.pick([f"My name is {name}.", f"I am {name}.", f"Hello, my name is {name}.", f"Please call me {name}."])
             ask = self.pick(["What is my name?", "Do you remember my name?", "What's my name?", "Who am I?"])
             return say, f"Hello, {name}!", ask, f"Your name is {name}."
-        if self.chance(0.4):
+        if kind == "home":
             name, city, *_ = self.pick(COUNTRIES)
             say, ask = self.pick([f"I live in {city}.", f"My home is in {city}."]), self.pick(["Where do I live?", "Where is my home?"])
             return say, f"{city} is in {name}.", ask, f"You live in {city}."
-        kind = self.pick(sorted(FAVOURITES))
-        thing = self.pick(FAVOURITES[kind])
+        thing = self.invented_name().lower() if self.chance(0.25) else self.pick(FAVOURITES[kind])
         say = self.pick([f"My favourite {kind} is {thing}.", f"I like {thing} best of all. It is my favourite {kind}."])
         return say, f"I will remember: {thing}.", f"What is my favourite {kind}?", f"Your favourite {kind} is {thing}."
 
     def memory_chat(self):
-        say, reply, ask, answer = self.remembered()
+        """One to three facts, some other questions, and what was said is asked for in any order."""
+        facts = [self.remembered(kind) for kind in self.rng.sample(["name", "home", *sorted(FAVOURITES)], self.pick([1, 2, 2, 3]))]
         talk = Conversation(self.chance(0.6), [], self.pick([None, "high", "max"]))
         talk.says_effort = talk.thinking and talk.effort is not None
-        talk.turns.append(Turn(say, reply, "The user tells me something. I will remember it."))
+        talk.turns = [Turn(say, reply, "The user tells me something. I will remember it.") for say, reply, *_ in facts]
         for _ in range(self.pick([0, 1, 1, 1, 2])):
             other, short, _, response = self.question()
             if len(response) < 60:
-                talk.turns.append(Turn(other, response, short))
-        talk.turns.append(Turn(ask, answer, f"The user told me. {answer}"))
+                talk.turns.insert(self.rng.randint(1, len(talk.turns)), Turn(other, response, short))
+        talk.turns += [Turn(ask, answer, f"The user told me. {answer}") for *_, ask, answer in self.rng.sample(facts, len(facts))]
         return talk
 
     def forecast_turn(self):
