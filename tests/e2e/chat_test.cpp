@@ -44,7 +44,7 @@ TEST(Chat, APipeGetsAnswersAndNothingElse) {
 
 TEST(Chat, EveryDemoAnswersAsRunDoes) {
   for (const char* name : {"kimi-k3", "glm-5.2", "olmoe", "deepseek-v4"}) {
-    const std::string model = (demo_model().parent_path() / name).string();
+    const std::string model = demo_model(name).string();
     const Arguments greedy = {"--temperature", "0", "--quiet"};
     const Outcome talked = sluice(Arguments{"chat", model} + greedy, "What is the capital of Japan?\n");
     const Outcome ran = sluice(Arguments{"run", model, "--chat", "--prompt", "What is the capital of Japan?"} + greedy);

@@ -25,8 +25,6 @@ void expect_person(const std::string& text) {
   EXPECT_LE(person.at("likes").size(), 2u);
 }
 
-std::filesystem::path demo(const char* name) { return demo_model().parent_path() / name; }
-
 class Constrained : public testing::TestWithParam<const char*> {};
 constexpr const char* kDemos[] = {"kimi-k3", "olmoe", "glm-5.2", "deepseek-v4"};
 INSTANTIATE_TEST_SUITE_P(Families, Constrained, testing::ValuesIn(kDemos), family_name);
@@ -38,16 +36,16 @@ TEST_P(Constrained, RunWritesWhatGrammarsAndSchemasAllow) {
   for (const char* seed : {"1", "2", "3"}) {
     const Arguments hot = {"--prompt", "Hello", "--temperature", "1.5", "--seed", seed, "--max-tokens", "400"};
     const Arguments person = hot + Arguments{"--json-schema", (scratch / "person.json").string()};
-    expect_person(generated(demo(GetParam()), person).report.at("text"));
-    const Generated chat = generated(demo(GetParam()), person + Arguments{"--chat"});
+    expect_person(generated(demo_model(GetParam()), person).report.at("text"));
+    const Generated chat = generated(demo_model(GetParam()), person + Arguments{"--chat"});
     if (chat.report.at("finish") == "stop") expect_person(chat.report.at("text"));  // else its reasoning was long
     const Arguments grammar = hot + Arguments{"--grammar", (scratch / "answer.gbnf").string()};
-    const Generated yes_or_no = generated(demo(GetParam()), grammar);
+    const Generated yes_or_no = generated(demo_model(GetParam()), grammar);
     const std::string text = yes_or_no.report.at("text");
     EXPECT_TRUE((text.starts_with("yes") || text.starts_with("no")) && text.size() < 6) << text;
     EXPECT_EQ(yes_or_no.report.at("finish"), "stop");
-    EXPECT_EQ(generated(demo(GetParam()), grammar + Arguments{"--recompute"}).answer(), yes_or_no.answer());
-    EXPECT_EQ(generated(demo(GetParam()), grammar + Arguments{"--threads", "1"}).answer(), yes_or_no.answer());
+    EXPECT_EQ(generated(demo_model(GetParam()), grammar + Arguments{"--recompute"}).answer(), yes_or_no.answer());
+    EXPECT_EQ(generated(demo_model(GetParam()), grammar + Arguments{"--threads", "1"}).answer(), yes_or_no.answer());
   }
 }
 
@@ -58,7 +56,7 @@ std::string chat_body(const std::string& more, int seed) {
 }
 
 TEST_P(Constrained, ChatAnswersFollowTheirSchema) {
-  const Served server({}, demo(GetParam()));
+  const Served server({}, demo_model(GetParam()));
   for (int seed = 1; seed <= 4; ++seed) {
     const std::string schema = fmt::format(
         R"("response_format":{{"type":"json_schema","json_schema":{{"name":"p","strict":true,"schema":{}}}}})",
@@ -86,7 +84,7 @@ constexpr const char* kTools =
 
 TEST_P(Constrained, CallsThatAreRequiredAreMade) {
   if (GetParam() == std::string("olmoe")) GTEST_SKIP() << "its chat format knows no tools";
-  const Served server({}, demo(GetParam()));
+  const Served server({}, demo_model(GetParam()));
   const auto arguments_of = [&](const Json& answer, const std::string& name) {
     const Json& choice = answer.at("choices").at(0);
     EXPECT_EQ(choice.at("finish_reason"), "tool_calls");

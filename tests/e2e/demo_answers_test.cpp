@@ -48,7 +48,7 @@ std::vector<std::string> bundled() {
 
 class DemoAnswers : public testing::TestWithParam<std::string> {
  protected:
-  std::filesystem::path model() const { return demo_model().parent_path() / GetParam(); }
+  std::filesystem::path model() const { return demo_model(GetParam()); }
   nlohmann::json report(const std::string& prompt, int tokens, const Arguments& more = {}) const {
     return generated(model(), Arguments{"--prompt", prompt, "--max-tokens", std::to_string(tokens)} + more).report;
   }

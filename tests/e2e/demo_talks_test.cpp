@@ -11,10 +11,7 @@
 namespace sluice::test {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-fs::path demo(const char* name) { return demo_model().parent_path() / name; }
 
 json user(const std::string& text) { return {{"role", "user"}, {"content", text}}; }
 
@@ -81,7 +78,7 @@ TEST_P(DemosWithTools, CallATool) {
     "name": "get_weather", "description": "Get weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
                    "required": ["city"]}}}])");
-  const Served server({}, demo(GetParam()));
+  const Served server({}, demo_model(GetParam()));
   Tally tally(GetParam(), "calls with the right arguments");
   for (const Forecast& forecast : kForecasts) {
     json wanted = {{"city", forecast.city}};
@@ -122,7 +119,7 @@ constexpr std::array<Told, 20> kTold = {
      {"Hello, my name is Eva.", "What is the capital of Cuba?", "Do you remember my name?", "Eva"}}};
 
 TEST_P(EveryDemo, RemembersOverTurns) {
-  const Served server({}, demo(GetParam()));
+  const Served server({}, demo_model(GetParam()));
   Tally tally(GetParam(), "facts known two turns later");
   for (const Told& told : kTold) {
     json talk = json::array();
@@ -144,7 +141,7 @@ TEST_P(DemosWithHeads, DraftWhatComes) {
        {"What is the capital of France?", "Hello!", "Count to ten.", "Tell me a story.", "What does a cat eat?",
         "Where is Kenya?", "What comes after June?", "Which language do people speak in Peru?"}) {
     const Generated made =
-        generated(demo(GetParam()), {"--chat", "--prompt", ask, "--max-tokens", "80", "--speculate", "mtp"});
+        generated(demo_model(GetParam()), {"--chat", "--prompt", ask, "--max-tokens", "80", "--speculate", "mtp"});
     drafted += made.report.at("speculation").at("drafted").get<int>();
     accepted += made.report.at("speculation").at("accepted").get<int>();
   }

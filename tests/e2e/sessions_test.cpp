@@ -40,7 +40,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 class Sessions : public testing::TestWithParam<const char*> {
  protected:
-  fs::path model() const { return demo_model().parent_path() / GetParam(); }
+  fs::path model() const { return demo_model(GetParam()); }
   Arguments flags() const { return {"--sessions", (scratch_ / "kept").string(), "--slots", "3"}; }
   fs::path kept() const { return scratch_ / "kept"; }
   TempDir scratch_;
@@ -83,7 +83,7 @@ TEST(SessionFolder, DamagedFilesAreRefusedAndForeignOnesLeftAlone) {
   const TempDir scratch;
   const fs::path folder = scratch / "kept";
   const Arguments flags = {"--sessions", folder.string(), "--slots", "3"};
-  const fs::path other = demo_model().parent_path() / "olmoe";
+  const fs::path other = demo_model("olmoe");
   Turn wanted;
   {
     Served one(flags);

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Families, EveryFamily, testing::ValuesIn(kFamilies), fa
 // The head of the bundled GLM guesses well: a change that makes it guess badly fails here, though every answer is
 // right.
 TEST(Speculation, TheDemoAcceptsWhatItsHeadDrafts) {
-  const fs::path model = demo_model().parent_path() / "glm-5.2";
+  const fs::path model = demo_model("glm-5.2");
   const Arguments request = {"--prompt", "one two three four five", "--max-tokens", "64"};
   const Generated plain = generated(model, request + Arguments{"--speculate", "off"}),
                   drafting = generated(model, request + Arguments{"--speculate", "mtp"});
@@ -102,7 +102,7 @@ TEST_F(Session, DamagedCutShortAndForeignFilesAreRefused) {
   write(bytes_.substr(0, bytes_.size() / 2));
   expect_refused(demo_model(), 4, "cut short");
   write(bytes_);
-  expect_refused(demo_model().parent_path() / "olmoe", 1, "another checkpoint");
+  expect_refused(demo_model("olmoe"), 1, "another checkpoint");
 }
 
 // Numbers of the parity mode and of the exact one are not mixed, in either direction; a family without it says so.
@@ -128,7 +128,7 @@ TEST_F(Session, ParityIsAnotherModel) {
 
 TEST_F(Session, APromptThatBeginsAsTheSessionIsNotComputedAgain) {
   const Arguments request = {"--prompt", "one two three four five six", "--max-tokens", "8", "--speculate", "off"};
-  const fs::path olmoe = demo_model().parent_path() / "olmoe";
+  const fs::path olmoe = demo_model("olmoe");
   generated(olmoe, {"--prompt", "one two three four", "--max-tokens", "2", "--save-session", file_});
   const Generated answered = generated(olmoe, request + Arguments{"--session", file_});
   EXPECT_EQ(answered.answer(), generated(olmoe, request).answer());

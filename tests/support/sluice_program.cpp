@@ -38,7 +38,9 @@ Arguments operator+(Arguments left, const Arguments& right) {
 }
 
 std::filesystem::path sluice_path() { return std::filesystem::path(SLUICE_BINARY_DIR) / "sluice"; }
-std::filesystem::path demo_model() { return std::filesystem::path(SLUICE_SOURCE_DIR) / "demo" / "kimi-k3"; }
+std::filesystem::path demo_model(const std::string& family) {
+  return std::filesystem::path(SLUICE_SOURCE_DIR) / "demo" / family;
+}
 
 bool built_with_sanitizers() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -16,9 +16,9 @@ namespace sluice::test {
 using Arguments = std::vector<std::string>;
 Arguments operator+(Arguments left, const Arguments& right);
 
-std::filesystem::path sluice_path();  // of the build that the test belongs to
-std::filesystem::path demo_model();   // demo/kimi-k3
-bool built_with_sanitizers();         // memory and time then say nothing about the program
+std::filesystem::path sluice_path();                                      // of the build that the test belongs to
+std::filesystem::path demo_model(const std::string& family = "kimi-k3");  // demo/FAMILY
+bool built_with_sanitizers();  // memory and time then say nothing about the program
 
 Outcome sluice(const Arguments& arguments, const std::string& input = {});
 
