@@ -3,28 +3,24 @@
 
 #include <utility>
 
-#include "base/check.h"
-
 namespace sluice {
 
 void WideRows::make_room(const RowLog& log, int rows) {
   const int page_rows = log.shape().page_rows;
   const auto pages = static_cast<std::size_t>((rows + page_rows - 1) / page_rows);
   const std::size_t page = static_cast<std::size_t>(page_rows) * static_cast<std::size_t>(log.width());
-  const std::uint64_t bytes = pages * page * sizeof(float);
-  if (buffer_.size() < bytes) {
-    buffer_ = PageArena();
-    buffer_ = PageArena(2 * bytes);  // what is never written takes no memory
-    SLUICE_CHECK(buffer_.size() >= bytes);
+  if (floats_ < pages * page) {
+    buffer_.reset();
+    floats_ = 2 * pages * page;
+    buffer_.reset(new float[floats_]);  // what is never written takes no memory
   }
   pages_.clear();
-  for (std::size_t number = 0; number < pages; ++number)
-    pages_.push_back(reinterpret_cast<const float*>(buffer_.data()) + number * page);
+  for (std::size_t number = 0; number < pages; ++number) pages_.push_back(buffer_.get() + number * page);
 }
 
 void WideRows::widen(RowLog& log, int row) {
   const auto width = static_cast<std::size_t>(log.width());
-  float* const to = reinterpret_cast<float*>(buffer_.data()) + static_cast<std::size_t>(row) * width;
+  float* const to = buffer_.get() + static_cast<std::size_t>(row) * width;
   load_row(log.shape().format, log.row(row).data(), {to, width});
 }
 

@@ -4,10 +4,10 @@
 // counts it. Only rows that are looked at are widened. Engine thread only.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "io/aligned.h"
 #include "state/row_log.h"
 
 namespace sluice {
@@ -23,7 +23,8 @@ class WideRows {
   void make_room(const RowLog& log, int rows);
   void widen(RowLog& log, int row);
 
-  PageArena buffer_;
+  std::unique_ptr<float[]> buffer_;
+  std::size_t floats_ = 0;  // that it has room for
   std::vector<const float*> pages_;
   std::vector<char> known_;  // rows of the log in hand that are in the buffer
 };
