@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice {
@@ -10,6 +11,10 @@ namespace sluice {
 namespace {
 
 FileRun run_of(const Extent& extent) { return {extent.file, extent.offset, extent.bytes}; }
+
+bool holds(const Extent& extent, const SourcePiece& piece) {
+  return piece.file == extent.file && piece.begin < extent.offset + extent.bytes && extent.offset < piece.end;
+}
 
 }  // namespace
 
@@ -25,7 +30,8 @@ bool FirstReads::due(std::span<const Extent> extents) const {
   return false;
 }
 
-Result<> FirstReads::check(std::span<const Extent> extents, const std::byte* slot, const Files& files) {
+Result<> FirstReads::check(std::span<const Extent> extents, const std::byte* slot, const Files& files,
+                           std::span<const SourcePiece> unproven) {
   for (const Extent& extent : extents) {
     if (extent.bytes == 0) continue;
     const auto run = sums_.find(run_of(extent));
@@ -33,7 +39,8 @@ Result<> FirstReads::check(std::span<const Extent> extents, const std::byte* slo
     if (!run)
       return fail(ErrorKind::bug, fmt::format("{}: bytes {} to {} have no checksum", path, extent.offset,
                                               extent.offset + extent.bytes));
-    if (checked_[*run].load(std::memory_order_relaxed)) continue;
+    const bool proven = std::ranges::none_of(unproven, [&](const SourcePiece& piece) { return holds(extent, piece); });
+    if (proven && checked_[*run].load(std::memory_order_relaxed)) continue;
     if (checksum({slot + extent.slot_offset, extent.bytes}) != sums_.sum(*run))
       return fail(ErrorKind::corrupt,
                   fmt::format("{}: bytes {} to {} do not match their checksum in {}", path, extent.offset,

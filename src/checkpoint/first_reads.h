@@ -18,7 +18,8 @@ class FirstReads final : public ReadCheck {
   explicit FirstReads(Checksums sums);
   bool due(std::span<const Extent> extents) const override;
   // corrupt: names the file and the place in it.
-  Result<> check(std::span<const Extent> extents, const std::byte* slot, const Files& files) override;
+  Result<> check(std::span<const Extent> extents, const std::byte* slot, const Files& files,
+                 std::span<const SourcePiece> unproven) override;
 
  private:
   Checksums sums_;

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"
+#include "cli/console.h"
 
 namespace sluice::cli {
 
@@ -53,6 +54,15 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
   command.add_option("--io", io_, "How weights are read: auto, direct, buffered or drop (same results)")
       ->type_name("MODE");
   command
+      .add_option("--io-engine", reading_,
+                  "Who reads: auto, io_uring (the kernel has many reads at once) or threads (same results)")
+      ->type_name("ENGINE");
+  command
+      .add_option("--mirror", options_.mirrors,
+                  "Another directory with the same shards, on another drive: both are read, by their speed; repeatable")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command
       .add_option("--speculate", speculate_,
                   "Draft further tokens and let the model check them together (same results): auto, off, mtp (the "
                   "model's own head) or lookup (what the text said before)")
@@ -72,6 +82,7 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
 
 Result<EngineOptions> ModelFlags::options() const {
   EngineOptions options = options_;
+  options.warned = [](const std::string& what) { warn(what); };
   if (!memory_.empty()) {
     TRY_TAKE(options.memory_bytes, parse_size(memory_, "--memory"));
     if (options.memory_bytes == 0) return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing");
@@ -89,6 +100,15 @@ Result<EngineOptions> ModelFlags::options() const {
   if (preload_ != "on" && preload_ != "off")
     return fail(ErrorKind::usage, fmt::format("--preload: '{}' is neither on nor off", preload_));
   options.preload = preload_ == "on";
+  if (reading_ == "auto")
+    options.reading = ReadEngine::automatic;
+  else if (reading_ == "io_uring")
+    options.reading = ReadEngine::ring;
+  else if (reading_ == "threads")
+    options.reading = ReadEngine::threads;
+  else
+    return fail(ErrorKind::usage, fmt::format("--io-engine: '{}' does not read", reading_),
+                "say auto, io_uring or threads");
   TRY_TAKE(options.kv, read_kv(kv_));
   if (speculate_ == "auto")
     options.speculate = Speculate::automatic;

@@ -26,7 +26,7 @@ class ModelFlags {
  private:
   std::string directory_;
   EngineOptions options_;
-  std::string memory_, io_ = "auto", speculate_ = "auto", preload_ = "on", kv_ = "fp32";
+  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", kv_ = "fp32";
 };
 
 }  // namespace sluice::cli

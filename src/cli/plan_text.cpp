@@ -81,6 +81,26 @@ std::string part_lines(const PlanReport& report) {
   return text;
 }
 
+// Of what is read, the part that a directory is expected to bring.
+double share(const PlanReport& report, const DirectorySpeed& directory) {
+  double together = 0;
+  for (const DirectorySpeed& one : report.measured.directories) together += one.disk.bytes_per_second;
+  return together > 0 ? directory.disk.bytes_per_second / together : 0;
+}
+
+// With mirrors: who brings what.
+std::string directory_lines(const PlanReport& report) {
+  if (report.measured.directories.size() < 2) return "";
+  std::string text = "Read from:\n";
+  for (const DirectorySpeed& one : report.measured.directories)
+    text += fmt::format("  {:.0f} % from {}, which brings {}{}\n", 100 * share(report, one), one.directory,
+                        format_rate(one.disk.bytes_per_second),
+                        one.same_drive && &one != &report.measured.directories.front()
+                            ? " but lies on the same drive, so that nothing is gained"
+                            : "");
+  return text;
+}
+
 std::string speed_lines(const PlanReport& report) {
   const MemoryPlan& plan = report.plan;
   const Machine& machine = report.measured.machine;
@@ -102,7 +122,7 @@ std::string speed_lines(const PlanReport& report) {
                                                     : "through the page cache, which may flatter",
                       format_rate(machine.memory_bytes_per_second), format_rate(machine.multiply_bytes_per_second),
                       report.survey->options.threads);
-  return text;
+  return text + directory_lines(report);
 }
 
 std::string ladder_lines(const PlanReport& report) {
@@ -185,6 +205,14 @@ nlohmann::json to_json(const PlanReport& report) {
                      {"disk_direct", report.measured.disk_direct},
                      {"memory_bytes_per_s", machine.memory_bytes_per_second},
                      {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
+  json["directories"] = nlohmann::json::array();
+  for (const DirectorySpeed& one : report.measured.directories)
+    json["directories"].push_back({{"directory", one.directory},
+                                   {"bytes_per_s", one.disk.bytes_per_second},
+                                   {"direct", one.disk.direct},
+                                   {"same_drive", one.same_drive},
+                                   {"share", share(report, one)},
+                                   {"bytes_per_token", share(report, one) * static_cast<double>(read_bytes(plan))}});
   json["next_gib"] = figures(report.next.plan, report.next.forecast);
   json["next_gib"]["trunk_pinned"] = report.next.plan.parts.trunk_pinned;
   if (!report.assumed.empty()) json["assumed"] = report.assumed;

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/kept_sequences.h"
+#include "engine/measure.h"
 #include "engine/profile.h"
 #include "engine/usage_log.h"
 #include "io/extent.h"
@@ -58,7 +59,41 @@ std::vector<ExpertKey> all_experts(const ExpertTable& experts, std::vector<Exper
   return all;
 }
 
+// Enough to know which drive is the faster one; reads say more.
+constexpr DiskProbe kStartProbe{.depth = kReaders, .most_bytes = std::uint64_t{64} << 20, .most_seconds = 0.1};
+
 }  // namespace
+
+Result<> Engine::open_reading() {
+  const EngineOptions& options = survey_.options;
+  const auto open_watched = [&](const std::vector<std::string>& paths) -> Result<std::unique_ptr<Files>> {
+    TRY_TAKE(std::unique_ptr<Files> files, open_files(paths, options.io));
+    return options.profile != nullptr ? options.profile->watch(std::move(files)) : std::move(files);
+  };
+  TRY_TAKE(files_, open_watched(survey_.files));
+  std::vector<ReadSource> sources{{files_.get(), 0, survey_.model.directory}};
+  for (const Mirror& mirror : survey_.mirrors) {
+    TRY_TAKE(std::unique_ptr<Files> files, open_watched(mirror.files));
+    sources.push_back({files.get(), 0, mirror.directory});
+    mirror_files_.push_back(std::move(files));
+  }
+  if (sources.size() > 1) {
+    const std::vector<DirectorySpeed> speeds = probe_directories(survey_, kStartProbe);
+    for (std::size_t source = 0; source < sources.size(); ++source)
+      sources[source].bytes_per_second = speeds[source].disk.bytes_per_second;
+  }
+  sources_ = std::make_unique<ReadSources>(std::move(sources), options.warned);
+  TRY_TAKE(std::optional<Checksums> sums, Checksums::read(survey_.model.directory, survey_.files));
+  if (sums) sources_->keep_proofs();
+  TRY_TAKE(OpenedQueue opened, open_read_queue(*sources_, options.reading, kReaders));
+  queue_ = std::move(opened.queue);
+  reading_ = opened.engine;
+  if (!sums) return {};
+  TRY(sums->cover(survey_.model.directory, survey_.bound));
+  TRY_TAKE(queue_,
+           make_checked_queue(std::move(queue_), std::make_unique<FirstReads>(*std::move(sums)), sources_.get()));
+  return {};
+}
 
 Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
   std::unique_ptr<Engine> engine(new Engine(std::move(survey), plan));
@@ -70,15 +105,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
   engine->ops_ = std::make_unique<CpuOps>(*engine->pool_, *engine->kernels_,
                                           CpuOps::Limits{.rows = plan.prefill_chunk, .width = config.widest_input()});
-  TRY_TAKE(engine->files_, open_files(engine->survey_.files, options.io));
-  if (options.profile != nullptr) engine->files_ = options.profile->watch(std::move(engine->files_));
-  engine->queue_ = make_pread_queue(*engine->files_, kReaders);
-  TRY_TAKE(std::optional<Checksums> sums, Checksums::read(engine->survey_.model.directory, engine->survey_.files));
-  if (sums) {
-    TRY(sums->cover(engine->survey_.model.directory, bound));
-    TRY_TAKE(engine->queue_,
-             make_checked_queue(std::move(engine->queue_), std::make_unique<FirstReads>(*std::move(sums))));
-  }
+  TRY(engine->open_reading());
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
   if (bound.experts.count() > 0) {

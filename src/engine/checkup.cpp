@@ -10,9 +10,10 @@
 #include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
+#include "checkpoint/checksums.h"
 #include "compute/kernel_table.h"
 #include "engine/footprint.h"
-#include "io/kernel_reading.h"
+#include "io/uring_queue.h"
 #include "residency/memory_probe.h"
 
 namespace sluice {
@@ -70,10 +71,10 @@ Finding memory_nodes() {
 }
 
 Finding reading() {
-  const std::optional<std::string> refusal = io_uring_refusal();
+  const std::optional<std::string> refusal = ring_refusal();
   return {"reading", Health::good,
-          fmt::format("with threads; io_uring, which is not used yet, {}",
-                      refusal ? "is not available here: " + *refusal : "would be available")};
+          refusal ? "with threads; io_uring cannot be used: " + *refusal
+                  : "with threads; io_uring can be used too (--io-engine io_uring)"};
 }
 
 Finding tokenizer(const KnownModel& model) {
@@ -84,8 +85,22 @@ Finding tokenizer(const KnownModel& model) {
   return {"tokenizer", Health::slow, needed.error().what, needed.error().hint};
 }
 
+Finding checksums(const Survey& survey) {
+  const std::string& directory = survey.model.directory;
+  const Result<std::optional<Checksums>> sums = Checksums::read(directory, survey.files);
+  if (!sums) return broken("checksums", sums.error());
+  if (!*sums)
+    return {"checksums", Health::good,
+            "none: a changed weight would not be noticed; `sluice verify MODEL --write` makes them"};
+  if (const Result<> covered = (*sums)->cover(directory, survey.bound); !covered)
+    return broken("checksums", covered.error());
+  return {"checksums", Health::good,
+          fmt::format("of every block that is read, {} together; each is checked when it is read for the first time",
+                      format_count((*sums)->runs().size()))};
+}
+
 Finding disk(const MeasuredMachine& measured, const Survey& survey) {
-  const double rate = measured.machine.disk_bytes_per_second;
+  const double rate = measured.directories.front().disk.bytes_per_second;
   Finding finding{"disk", Health::good,
                   fmt::format("{} in reads of {}, {} at once, {}", format_rate(rate),
                               format_bytes(survey.needs.expert_slot_bytes > 0 ? survey.needs.expert_slot_bytes
@@ -99,6 +114,21 @@ Finding disk(const MeasuredMachine& measured, const Survey& survey) {
   } else if (rate < kSlowDisk) {
     finding.health = Health::slow;
     finding.fix = "keep the checkpoint on a local NVMe drive; nothing speeds up small budgets more";
+  }
+  return finding;
+}
+
+Finding mirror(const DirectorySpeed& directory, double together) {
+  const double rate = directory.disk.bytes_per_second;
+  if (rate <= 0)
+    return {"mirror", Health::slow, directory.directory + ": cannot be read; a run goes on without it",
+            "check its disk or mount"};
+  Finding finding{"mirror", Health::good,
+                  fmt::format("{}: the same shards, {}, brings {:.0f} % of what is read", directory.directory,
+                              format_rate(rate), 100 * rate / together)};
+  if (directory.same_drive) {
+    finding.health = Health::slow;
+    finding.fix = "it lies on the same drive as the checkpoint, so it brings no speed: keep it on another one";
   }
   return finding;
 }
@@ -144,8 +174,14 @@ std::vector<Finding> examine_model(const std::string& directory, const EngineOpt
   findings.push_back({"weights", Health::good,
                       fmt::format("every tensor is there, in {} file{}; sluice verify looks at every byte",
                                   found->files.size(), found->files.size() == 1 ? "" : "s")});
+  findings.push_back(checksums(*found));
+  if (findings.back().health == Health::broken) return findings;
   const MeasuredMachine measured = measure_machine(*found);
   findings.push_back(disk(measured, *found));
+  double together = 0;
+  for (const DirectorySpeed& one : measured.directories) together += one.disk.bytes_per_second;
+  for (std::size_t one = 1; one < measured.directories.size(); ++one)
+    findings.push_back(mirror(measured.directories[one], together));
   findings.push_back(budget(*found, measured));
   return findings;
 }

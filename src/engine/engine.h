@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
 #include "engine/survey.h"
+#include "io/open_queue.h"
 #include "io/read_queue.h"
 #include "models/model.h"
 
@@ -81,6 +82,9 @@ class Engine {
   const char* isa() const { return kernels_->name; }
   // How weights are read in fact: "direct", "buffered" or "drop".
   const char* io_mode() const;
+  const char* reading() const { return engine_name(reading_); }  // "io_uring" or "threads"
+  // What each directory brought so far: the checkpoint's own first, then its mirrors.
+  std::vector<SourceStats> directories() const { return sources_->stats(); }
   // For whoever has nothing to compute: carries on what is read ahead of any need, without waiting. False: nothing is.
   // Also lets the expert cache give way if the system is short of memory, as steps do.
   bool tend();
@@ -98,6 +102,7 @@ class Engine {
 
  private:
   Engine(Survey survey, const MemoryPlan& plan);
+  Result<> open_reading();  // files_ to queue_
 
   // In order of construction; each uses those above it.
   Survey survey_;
@@ -106,7 +111,10 @@ class Engine {
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<CpuOps> ops_;
   std::unique_ptr<Files> files_;
+  std::vector<std::unique_ptr<Files>> mirror_files_;
+  std::unique_ptr<ReadSources> sources_;
   std::unique_ptr<ReadQueue> queue_;
+  ReadEngine reading_ = ReadEngine::threads;
   std::unique_ptr<TrunkStore> trunk_;
   std::unique_ptr<UsageLog> usage_;  // or null
   std::unique_ptr<ExpertStore> experts_;

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoint/block_runs.h"
 #include "generate/sampler.h"
+#include "io/read_sources.h"
 
 namespace sluice {
 
@@ -48,6 +50,16 @@ std::uint64_t hidden_bytes(const ModelConfig& config, int rows) {
 }
 
 std::uint64_t io_bytes() { return kReaders * std::uint64_t{64 * 1024}; }
+
+std::uint64_t proof_bytes(const BoundCensus& bound) {
+  constexpr std::uint64_t kLeastPiece = std::uint64_t{2} << 20;  // of a run that takes several
+  std::uint64_t pieces = 0;
+  visit_runs(bound, [&](const FileRun& run, FunctionRef<std::string()>) {
+    pieces += 1 + run.bytes / kLeastPiece;
+    return true;
+  });
+  return pieces * ReadSources::kProofBytes;
+}
 
 int embedding_rows_kept(int chunk) { return chunk; }
 

@@ -23,7 +23,9 @@ std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCens
 std::uint64_t logits_bytes(const ModelConfig& config, int rows);
 // The last vectors of a step's rows, for a draft head.
 std::uint64_t hidden_bytes(const ModelConfig& config, int rows);
-std::uint64_t io_bytes();
+std::uint64_t io_bytes();  // of one directory
+// What knowing takes of which pieces a directory brought right, where there are checksums and mirrors.
+std::uint64_t proof_bytes(const BoundCensus& bound);
 // Distinct embedding rows kept in memory for a prefill chunk of this size.
 int embedding_rows_kept(int chunk);
 

@@ -7,7 +7,6 @@
 #include "compute/cpu_ops.h"
 #include "engine/footprint.h"
 #include "formats/format.h"
-#include "io/disk_probe.h"
 #include "residency/memory_probe.h"
 
 namespace sluice {
@@ -46,19 +45,32 @@ std::uint64_t size_of(const std::string& path) {
 
 }  // namespace
 
+std::vector<DirectorySpeed> probe_directories(const Survey& survey, DiskProbe probe) {
+  if (survey.needs.expert_slot_bytes > 0) probe.read_bytes = std::min(probe.read_bytes, survey.needs.expert_slot_bytes);
+  std::vector<DirectorySpeed> speeds;
+  const auto measure = [&](const std::string& directory, const std::vector<std::string>& files, bool same_drive) {
+    const Result<DiskSpeed> speed = probe_disk(*std::ranges::max_element(files, {}, size_of), probe);
+    speeds.push_back({directory, speed.value_or(DiskSpeed{}), same_drive});
+  };
+  measure(survey.model.directory, survey.files, true);
+  for (const Mirror& mirror : survey.mirrors) measure(mirror.directory, mirror.files, mirror.same_drive);
+  return speeds;
+}
+
 MeasuredMachine measure_machine(const Survey& survey) {
   MeasuredMachine measured;
   Machine& machine = measured.machine;
   machine = this_machine();
   if (!survey.files.empty()) {
     measured.disk_file = *std::ranges::max_element(survey.files, {}, size_of);
-    DiskProbe probe{.depth = kReaders};
-    if (survey.needs.expert_slot_bytes > 0)
-      probe.read_bytes = std::min(probe.read_bytes, survey.needs.expert_slot_bytes);
-    if (const auto speed = probe_disk(measured.disk_file, probe)) {
-      machine.disk_bytes_per_second = speed->bytes_per_second;
-      measured.disk_direct = speed->direct;
-    }
+    measured.directories = probe_directories(survey, {.depth = kReaders});
+    measured.disk_direct = measured.directories.front().disk.direct;
+    // A second copy on the same drive brings nothing.
+    double shared = 0, others = 0;
+    for (const DirectorySpeed& one : measured.directories)
+      (one.same_drive ? shared : others) =
+          one.same_drive ? std::max(shared, one.disk.bytes_per_second) : others + one.disk.bytes_per_second;
+    machine.disk_bytes_per_second = shared + others;
   }
   ThreadPool pool(survey.options.threads);
   machine.memory_bytes_per_second = probe_memory(pool);

@@ -24,6 +24,33 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+nlohmann::json directories_json(const Engine& engine) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const SourceStats& one : engine.directories())
+    json.push_back({{"directory", one.name},
+                    {"bytes_read", one.bytes},
+                    {"bytes_per_s", one.bytes_per_second},
+                    {"failures", one.failures},
+                    {"taken_out", one.out}});
+  return json;
+}
+
+// Of a run with mirrors: who brought what, since the engine was opened.
+std::string directory_lines(const Engine& engine) {
+  const std::vector<SourceStats> all = engine.directories();
+  std::string text;
+  std::uint64_t together = 0;
+  for (const SourceStats& one : all) together += one.bytes;
+  for (const SourceStats& one : all) {
+    if (all.size() == 1) break;
+    text += fmt::format("\n  from {}: {} ({})", one.name, format_bytes(one.bytes), percent(one.bytes, together));
+    if (one.failures > 0)
+      text += fmt::format(", {} reads failed{}", one.failures,
+                          one.out ? ", not read any more" : " and were made elsewhere");
+  }
+  return text;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const RunReport& report, const Engine& engine) {
@@ -62,7 +89,9 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
        {{"exposed_s", exposed_seconds(report.stats)},
         {"busy_s", report.stats.disk_busy_seconds},
         {"bytes_per_s", disk_rate(report.stats)},
-        {"mode", engine.io_mode()}}},
+        {"mode", engine.io_mode()},
+        {"engine", engine.reading()},
+        {"directories", directories_json(engine)}}},
       {"speculation", {{"drafted", report.generation.drafted}, {"accepted", report.generation.accepted}}},
       {"forced_tokens", report.generation.forced},
   };
@@ -86,6 +115,7 @@ std::string to_text(const RunReport& report, const Engine& engine) {
       "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
       format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
       format_rate(disk_rate(stats)), format_seconds(exposed_seconds(stats)));
+  text += directory_lines(engine);
   if (const GovernorStats& governor = stats.governor; governor.times > 0)
     text +=
         fmt::format("\nthe system ran short of memory: the expert cache gave back {} and has {} of {} slots now",

@@ -103,10 +103,13 @@ PlanNeeds find_needs(const Survey& survey) {
         (options.draft_head ? hidden_bytes(config, rows) : 0));
     needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
   }
-  needs.io_bytes = io_bytes();
+  const std::uint64_t directories = 1 + survey.mirrors.size();
+  needs.io_bytes = io_bytes() * directories;
   needs.baseline_bytes = program_bytes(options.threads) + options.overhead_bytes + index_bytes(survey.files, bound) +
                          checksums_bytes(survey.model.directory) + id_table_bytes(bound.id_tables) +
                          (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
+  if (directories > 1 && checksums_bytes(survey.model.directory) > 0)
+    needs.baseline_bytes += proof_bytes(bound) * directories;
   return needs;
 }
 
@@ -153,6 +156,10 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   if (!bound) return tl::unexpected<Error>(std::move(bound.error()));
   survey.bound = std::move(*bound);
   survey.files = checkpoint->files();
+  for (const std::string& directory : survey.options.mirrors) {
+    TRY_TAKE(Mirror mirror, open_mirror(directory, survey.files));
+    survey.mirrors.push_back(std::move(mirror));
+  }
   survey.needs = find_needs(survey);
   return survey;
 }

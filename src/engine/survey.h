@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/bound.h"
+#include "checkpoint/mirror.h"
 #include "io/files.h"
 #include "models/model.h"
 #include "residency/governed_store.h"
@@ -36,6 +38,9 @@ struct EngineOptions {
   int context_need = 0;   // what this run will need at least: prompt + new tokens
   int prefill_chunk = 0;  // rows of a prefill step; 0: as the plan finds good
   IoMode io = IoMode::automatic;
+  ReadEngine reading = ReadEngine::automatic;
+  std::vector<std::string> mirrors;                // other directories with the same shards
+  std::function<void(const std::string&)> warned;  // hears of what goes on with less; any thread calls it
   RowFormat kv = RowFormat::fp32;    // of what attention remembers: a narrower one is another, slightly rougher model
   int slots = 1;                     // sequences that run at the same time, each with a context of its own
   std::uint64_t session_bytes = 0;   // for conversations that wait to go on, beyond slots that nobody uses
@@ -72,6 +77,7 @@ struct Survey {
   EngineOptions options;  // with threads, context, layers, draft_head and speculate resolved
   KnownModel model;
   std::vector<std::string> files;  // what extents refer to
+  std::vector<Mirror> mirrors;     // that were found to hold the same
   BoundCensus bound;
   PlanNeeds needs;
 };

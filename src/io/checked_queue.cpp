@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -20,8 +21,11 @@ constexpr std::uint64_t kStop = std::numeric_limits<std::uint64_t>::max();  // t
 
 class CheckedQueue final : public ReadQueue {
  public:
-  CheckedQueue(std::unique_ptr<ReadQueue> inside, std::unique_ptr<ReadCheck> check)
-      : check_(std::move(check)), inside_(std::move(inside)), files_(inside_->files()) {}
+  CheckedQueue(std::unique_ptr<ReadQueue> inside, std::unique_ptr<ReadCheck> check, ReadSources* sources)
+      : check_(std::move(check)),
+        sources_(sources != nullptr && sources->keeps_proofs() ? sources : nullptr),
+        inside_(std::move(inside)),
+        files_(inside_->files()) {}
   ~CheckedQueue() override {
     inside_.reset();  // all that is in flight lands, in landed_ or at its requester
     if (!running_) return;
@@ -41,12 +45,12 @@ class CheckedQueue final : public ReadQueue {
 
   void submit(std::uint64_t tag, std::span<const Extent> extents, std::span<std::byte> slot, Urgency urgency,
               Landings& landings) override {
-    if (!check_->due(extents)) return inside_->submit(tag, extents, slot, urgency, landings);
+    if (sources_ == nullptr && !check_->due(extents)) return inside_->submit(tag, extents, slot, urgency, landings);
     std::uint64_t ticket = 0;
     {
       const std::scoped_lock lock(mutex_);
       ticket = next_ticket_++;
-      waiting_.emplace(ticket, Waiting{tag, &landings, {extents.begin(), extents.end()}, slot.data()});
+      waiting_.emplace(ticket, Waiting{tag, &landings, {extents.begin(), extents.end()}, slot});
     }
     inside_->submit(ticket, extents, slot, urgency, landed_);
   }
@@ -67,7 +71,7 @@ class CheckedQueue final : public ReadQueue {
     std::uint64_t tag = 0;
     Landings* landings = nullptr;
     std::vector<Extent> extents;
-    const std::byte* slot = nullptr;
+    std::span<std::byte> slot;
   };
 
   std::optional<std::uint64_t> ticket_of(std::uint64_t tag, const Landings& landings) const {
@@ -88,13 +92,42 @@ class CheckedQueue final : public ReadQueue {
       Landed landed = landed_.wait();
       if (landed.tag == kStop) return;
       const Waiting request = take(landed.tag);
-      if (landed.status) landed.status = check_->check(request.extents, request.slot, files_);
+      if (landed.status) landed.status = check(request, landed.unproven);
       request.landings->land({request.tag, std::move(landed.status)});
     }
   }
 
+  Result<> check(const Waiting& request, const std::vector<SourcePiece>& unproven) {
+    Result<> right = check_->check(request.extents, request.slot.data(), files_, unproven);
+    if (sources_ == nullptr) return right;
+    if (right) {
+      sources_->prove(unproven);
+      return right;
+    }
+    const bool mirrored = std::ranges::any_of(unproven, [](const SourcePiece& piece) { return piece.source != 0; });
+    if (!mirrored) return right;
+    TRY(read_again(request));
+    for (const SourcePiece& piece : unproven)
+      if (piece.source != 0)
+        sources_->deceived(piece.source, "what it brought is not what the checkpoint holds: " + right.error().what);
+    return {};
+  }
+
+  // From source 0 alone, all of it checked.
+  Result<> read_again(const Waiting& request) const {
+    const std::unique_ptr<ReadQueue> original = make_pread_queue(files_, 0);
+    Landings landings;
+    original->submit(0, request.extents, request.slot, Urgency::demand, landings);
+    TRY(landings.wait().status);
+    std::vector<SourcePiece> all;
+    for (const Extent& extent : request.extents)
+      all.push_back({0, extent.file, extent.offset, extent.offset + extent.bytes});
+    return check_->check(request.extents, request.slot.data(), files_, all);
+  }
+
   std::unique_ptr<ReadCheck> check_;
-  Landings landed_;  // tag: ticket
+  ReadSources* const sources_;  // if they keep proofs
+  Landings landed_;             // tag: ticket
   mutable std::mutex mutex_;
   std::map<std::uint64_t, Waiting> waiting_;  // by ticket
   std::uint64_t next_ticket_ = 0;
@@ -107,8 +140,8 @@ class CheckedQueue final : public ReadQueue {
 }  // namespace
 
 Result<std::unique_ptr<ReadQueue>> make_checked_queue(std::unique_ptr<ReadQueue> inside,
-                                                      std::unique_ptr<ReadCheck> check) {
-  auto queue = std::make_unique<CheckedQueue>(std::move(inside), std::move(check));
+                                                      std::unique_ptr<ReadCheck> check, ReadSources* sources) {
+  auto queue = std::make_unique<CheckedQueue>(std::move(inside), std::move(check), sources);
   if (!queue->start()) return fail(ErrorKind::io, "the system gives no thread to check what is read");
   return std::unique_ptr<ReadQueue>(std::move(queue));
 }

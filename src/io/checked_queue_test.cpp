@@ -8,6 +8,7 @@
 #include <set>
 
 #include "io/aligned.h"
+#include "support/any_queue.h"
 #include "support/memory_files.h"
 #include "support/must.h"
 
@@ -25,7 +26,8 @@ class OnceEach final : public ReadCheck {
       if (!seen_.contains({extent.file, extent.offset})) return true;
     return false;
   }
-  Result<> check(std::span<const Extent> extents, const std::byte* slot, const Files& files) override {
+  Result<> check(std::span<const Extent> extents, const std::byte* slot, const Files& files,
+                 std::span<const SourcePiece>) override {
     ++checks;
     for (const Extent& extent : extents) {
       if (slot[extent.slot_offset] == std::byte{0}) return fail(ErrorKind::bug, "it was checked before it came");
@@ -42,7 +44,7 @@ class OnceEach final : public ReadCheck {
   std::set<std::pair<int, std::uint64_t>> seen_;
 };
 
-class CheckedQueueTest : public testing::TestWithParam<int> {
+class CheckedQueueTest : public testing::TestWithParam<std::tuple<ReadEngine, int>> {
  protected:
   CheckedQueueTest() : files_(false, {.short_reads = 0.2, .longest_delay = std::chrono::microseconds(200)}) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
@@ -52,8 +54,11 @@ class CheckedQueueTest : public testing::TestWithParam<int> {
     }
     auto check = std::make_unique<OnceEach>();
     check_ = check.get();
-    queue_ = must(make_checked_queue(make_pread_queue(files_, GetParam()), std::move(check)));
+    const auto [engine, readers] = GetParam();
+    if (engine == ReadEngine::ring && ring_refusal()) return;
+    queue_ = must(make_checked_queue(test::make_queue(engine, sources_, readers), std::move(check)));
   }
+  void SetUp() override { SLUICE_NEEDS(std::get<0>(GetParam())); }
   void submit(std::uint64_t tag, int file, std::uint64_t page, Landings& landings) {
     const Extent extent{file, page * kDiskPage, kDiskPage, 0};
     const std::span<std::byte> slot = memory_.slice(tag * kDiskPage, kDiskPage);
@@ -65,6 +70,7 @@ class CheckedQueueTest : public testing::TestWithParam<int> {
   }
 
   test::MemoryFiles files_;
+  ReadSources sources_{{{&files_}}};
   PageArena memory_{128 * kDiskPage};
   OnceEach* check_ = nullptr;
   std::unique_ptr<ReadQueue> queue_;
@@ -139,7 +145,10 @@ TEST_P(CheckedQueueTest, AFailedReadIsNotChecked) {
   EXPECT_EQ(check_->checks, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(WithReaders, CheckedQueueTest, testing::Values(0, 1, 4));
+INSTANTIATE_TEST_SUITE_P(WithReaders, CheckedQueueTest,
+                         testing::Combine(testing::Values(ReadEngine::threads), testing::Values(0, 1, 4)));
+INSTANTIATE_TEST_SUITE_P(WithRing, CheckedQueueTest,
+                         testing::Combine(testing::Values(ReadEngine::ring), testing::Values(1, 4)));
 
 }  // namespace
 }  // namespace sluice

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "io/aligned.h"
-#include "io/read_queue.h"
+#include "io/open_queue.h"
 
 namespace sluice {
 
@@ -20,9 +20,9 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 }  // namespace
 
 Result<DiskSpeed> probe_disk(const std::string& path, const DiskProbe& probe) {
-  TRY_TAKE(std::unique_ptr<Files> files, open_files({path}, IoMode::automatic));
+  TRY_TAKE(std::unique_ptr<Files> files, open_files({path}, probe.cached ? IoMode::buffered : IoMode::automatic));
   const bool direct = files->aligned_only(0);
-  if (!direct) {
+  if (!direct && !probe.cached) {
     TRY_TAKE(files, open_files({path}, IoMode::drop));
   }
   const Files& source = *files;
@@ -34,17 +34,20 @@ Result<DiskSpeed> probe_disk(const std::string& path, const DiskProbe& probe) {
   const std::uint64_t stride = page_floor(size / parts);  // spread over the file
   const auto depth = static_cast<std::uint64_t>(probe.depth);
   const PageArena memory(depth * part);
-  const std::unique_ptr<ReadQueue> queue = make_pread_queue(source, probe.depth);
+  ReadSources sources({{&source}});
+  TRY_TAKE(const OpenedQueue opened, open_read_queue(sources, probe.engine, probe.depth));
+  const std::unique_ptr<ReadQueue>& queue = opened.queue;
   Landings landings;
   std::uint64_t begun = 0;
   const auto begin_next = [&](std::uint64_t buffer) {
-    const std::uint64_t offset = begun++ * stride;
+    const std::uint64_t offset = page_floor((probe.from + begun++ * stride) % size);
     const Extent extent{0, offset, std::min(part, size - offset), 0};
     queue->submit(buffer, {&extent, 1}, memory.slice(buffer * part, part), Urgency::demand, landings);
   };
   const Clock::time_point begin = Clock::now();
   DiskSpeed speed;
   speed.direct = direct;
+  speed.engine = opened.engine;
   Result<> outcome;
   std::uint64_t landed = 0;
   while (begun < std::min(depth, parts)) begin_next(begun);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "io/files.h"
 
 namespace sluice {
 
@@ -15,7 +16,8 @@ struct DiskSpeed {
   double bytes_per_second = 0;
   std::uint64_t bytes = 0;  // that were read
   double seconds = 0;
-  bool direct = false;  // false: through the page cache, which may flatter
+  bool direct = false;                      // false: through the page cache, which may flatter
+  ReadEngine engine = ReadEngine::threads;  // that read
 };
 
 struct DiskProbe {
@@ -23,9 +25,12 @@ struct DiskProbe {
   int depth = 4;                                       // requests under way at once
   std::uint64_t most_bytes = std::uint64_t{256} << 20;
   double most_seconds = 0.3;
+  ReadEngine engine = ReadEngine::automatic;
+  bool cached = false;     // through the page cache on purpose, which then is what is measured
+  std::uint64_t from = 0;  // the first read begins about here in the file, so that rounds need not read the same bytes
 };
 
-// Requires: read_bytes > 0, depth >= 1. Fails if the file is empty or cannot be read.
+// Requires: read_bytes > 0, depth >= 1. Fails if the file is empty or cannot be read, or if there is no such engine.
 Result<DiskSpeed> probe_disk(const std::string& path, const DiskProbe& probe);
 
 }  // namespace sluice

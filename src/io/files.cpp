@@ -76,18 +76,26 @@ class PosixFiles final : public Files {
     ::ssize_t got = -1;
     do got = ::pread(source.descriptor.get(), to.data(), wanted, static_cast<::off_t>(offset));
     while (got < 0 && errno == EINTR);
-    if (got < 0) {
-      const int number = errno;
-      return fail(
-          ErrorKind::io,
-          fmt::format("{}: reading {} bytes at offset {} failed: {}", source.path, wanted, offset, reason(number)),
-          "check the disk and its cable or network mount, then try again");
-    }
+    return outcome(source, offset, wanted, got < 0 ? -errno : got);
+  }
+
+  int descriptor(int file) const override { return at(file).descriptor.get(); }
+  Result<std::size_t> completed(const KernelRead& read) const override {
+    return outcome(at(read.file), read.offset, read.to.size(), read.outcome);
+  }
+
+ private:
+  // Bytes, or a negative error number.
+  Result<std::size_t> outcome(const File& source, std::uint64_t offset, std::size_t wanted, ::ssize_t got) const {
+    if (got < 0)
+      return fail(ErrorKind::io,
+                  fmt::format("{}: reading {} bytes at offset {} failed: {}", source.path, wanted, offset,
+                              reason(static_cast<int>(-got))),
+                  "check the disk and its cable or network mount, then try again");
     if (drop_) give_pages_back(source, offset, static_cast<std::uint64_t>(got));
     return static_cast<std::size_t>(got);
   }
 
- private:
   const File& at(int file) const {
     SLUICE_CHECK(file >= 0 && file < count());
     return files_[static_cast<std::size_t>(file)];

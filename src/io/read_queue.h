@@ -3,16 +3,19 @@
 // A request is a list of extents and the slot they belong to. The queue widens it to whole disk pages where a file
 // wants that, splits it into pieces that are read in parallel, retries short reads, and reports once, to the
 // requester's own Landings. Demand overtakes read-ahead, and both overtake what is read while the disk is idle. A
-// landing is success only if every byte was written.
+// landing is success only if every byte was written. Where the files lie in several directories (read_sources.h), each
+// has readers of its own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "io/extent.h"
 #include "io/files.h"
+#include "io/read_sources.h"
 
 namespace sluice {
 
@@ -21,6 +24,7 @@ enum class Urgency { demand, next, idle };  // somebody waits; somebody will soo
 struct Landed {
   std::uint64_t tag = 0;
   Result<> status;
+  std::vector<SourcePiece> unproven = {};  // where sources keep proofs: what it is made of and has none yet
 };
 
 // Where a requester waits for its own reads. Thread-safe; must outlive the requests that name it.
@@ -61,7 +65,10 @@ class ReadQueue {
   virtual const Files& files() const = 0;  // that it reads from
 };
 
-// A pool of `readers` threads that use pread; with 0 readers, submit itself reads. `files` must outlive the queue.
+// A pool of threads that use pread, `readers` for each source, which must outlive the queue; with 0 readers, submit
+// itself reads, and from source 0 alone.
+std::unique_ptr<ReadQueue> make_pread_queue(ReadSources& sources, int readers);
+// The same from one directory. `files` must outlive the queue.
 std::unique_ptr<ReadQueue> make_pread_queue(const Files& files, int readers);
 
 }  // namespace sluice

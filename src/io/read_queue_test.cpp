@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "io/aligned.h"
+#include "support/any_queue.h"
 #include "support/gated_files.h"
 #include "support/memory_files.h"
 
@@ -53,15 +54,18 @@ void expect_bytes(test::MemoryFiles& files, const Job& job) {
   EXPECT_EQ(job.slot.data()[job.slot.size() - 1], kUntouched);  // nothing beyond the last window
 }
 
-class ReadQueueLaw : public testing::TestWithParam<std::tuple<bool, int, double>> {};
+using test::QueueOf;
+
+class ReadQueueLaw : public testing::TestWithParam<std::tuple<ReadEngine, bool, int, double>> {};
 
 TEST_P(ReadQueueLaw, EqualsAnIndependentCopy) {
-  const auto [aligned, readers, short_reads] = GetParam();
+  const auto [engine, aligned, readers, short_reads] = GetParam();
+  SLUICE_NEEDS(engine);
   test::MemoryFiles files(aligned, {.short_reads = short_reads, .seed = 7});
   files.add(test::random_bytes(10'000'019, 1));
   files.add(test::random_bytes(5'000, 2));
   files.add(test::random_bytes(4 * kDiskPage, 3));
-  const auto queue = make_pread_queue(files, readers);
+  const QueueOf queue(engine, files, readers);
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -85,12 +89,19 @@ TEST_P(ReadQueueLaw, EqualsAnIndependentCopy) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, ReadQueueLaw,
-                         testing::Combine(testing::Bool(), testing::Values(0, 1, 4), testing::Values(0.0, 0.4)));
+                         testing::Combine(testing::Values(ReadEngine::threads), testing::Bool(),
+                                          testing::Values(0, 1, 4), testing::Values(0.0, 0.4)));
+INSTANTIATE_TEST_SUITE_P(RingModes, ReadQueueLaw,
+                         testing::Combine(testing::Values(ReadEngine::ring), testing::Bool(), testing::Values(1, 4),
+                                          testing::Values(0.0, 0.4)));
 
-TEST(ReadQueue, AFailedReadIsReportedOnceAndNamesTheFile) {
+class ReadQueueTest : public test::OverEngines {};
+SLUICE_OVER_ENGINES(ReadQueueTest);
+
+TEST_P(ReadQueueTest, AFailedReadIsReportedOnceAndNamesTheFile) {
   test::MemoryFiles files(true, {.failing_reads = 0.02, .longest_delay = std::chrono::microseconds(200), .seed = 3});
   files.add(test::random_bytes(20'000'000, 1));
-  const auto queue = make_pread_queue(files, 3);
+  const QueueOf queue(GetParam(), files, 3);
   int failures = 0;
   for (int round = 0; round < 30; ++round) {
     const PageArena slot(20'004'864);
@@ -113,11 +124,11 @@ TEST(ReadQueue, AFailedReadIsReportedOnceAndNamesTheFile) {
   EXPECT_LT(failures, 30);
 }
 
-TEST(ReadQueue, AFileThatEndsEarlyIsCorrupt) {
+TEST_P(ReadQueueTest, AFileThatEndsEarlyIsCorrupt) {
   for (bool aligned : {false, true}) {
     test::MemoryFiles files(aligned);
     files.add(test::random_bytes(9'000, 1));
-    const auto queue = make_pread_queue(files, 1);
+    const QueueOf queue(GetParam(), files, 1);
     const PageArena slot(16'384);
     Landings landings;
     const Extent beyond{0, 5'000, 4'001, 5'000 % kDiskPage};  // one byte too many
@@ -129,10 +140,10 @@ TEST(ReadQueue, AFileThatEndsEarlyIsCorrupt) {
   }
 }
 
-TEST(ReadQueue, DemandOvertakesReadAhead) {
+TEST_P(ReadQueueTest, DemandOvertakesReadAhead) {
   test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(4)});
   files.add(test::random_bytes(4 << 20, 1));
-  const auto queue = make_pread_queue(files, 1);
+  const QueueOf queue(GetParam(), files, 1);
   const PageArena slots(12 * kDiskPage);
   Landings landings;
   const Extent extent{0, 0, kDiskPage, 0};
@@ -145,10 +156,10 @@ TEST(ReadQueue, DemandOvertakesReadAhead) {
   EXPECT_LE(place, 2);  // behind what was being read already
 }
 
-TEST(ReadQueue, AHurriedReadOvertakesReadAhead) {
+TEST_P(ReadQueueTest, AHurriedReadOvertakesReadAhead) {
   test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(4)});
   files.add(test::random_bytes(4 << 20, 1));
-  const auto queue = make_pread_queue(files, 1);
+  const QueueOf queue(GetParam(), files, 1);
   const PageArena slots(10 * kDiskPage);
   Landings landings, others;
   const Extent extent{0, 0, kDiskPage, 0};
@@ -166,11 +177,11 @@ TEST(ReadQueue, AHurriedReadOvertakesReadAhead) {
   EXPECT_FALSE(landings.poll(none));
 }
 
-TEST(ReadQueue, WhatIsReadWhileTheDiskIsIdleIsOvertakenByAllElse) {
+TEST_P(ReadQueueTest, WhatIsReadWhileTheDiskIsIdleIsOvertakenByAllElse) {
   test::MemoryFiles memory(false);
   memory.add(test::random_bytes(16 * kDiskPage, 1));
   test::GatedFiles files(memory);
-  const auto queue = make_pread_queue(files, 1);
+  const QueueOf queue(GetParam(), files, 1);
   const PageArena slots(16 * kDiskPage);
   Landings landings;
   const auto submit = [&](std::uint64_t tag, Urgency urgency) {  // reads the page of its number
@@ -191,14 +202,14 @@ TEST(ReadQueue, WhatIsReadWhileTheDiskIsIdleIsOvertakenByAllElse) {
   EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 13, 5, 10, 11, 12, 1, 2, 3, 6}));
 }
 
-TEST(ReadQueue, DestructionWaitsForEverythingQueued) {
+TEST_P(ReadQueueTest, DestructionWaitsForEverythingQueued) {
   test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(2)});
   files.add(test::random_bytes(4 << 20, 1));
   const PageArena slots(20 * kDiskPage);
   Landings landings;
   const Extent extent{0, 0, kDiskPage, 0};
   {
-    const auto queue = make_pread_queue(files, 2);
+    const QueueOf queue(GetParam(), files, 2);
     for (std::uint64_t tag = 0; tag < 20; ++tag)
       queue->submit(tag, {&extent, 1}, slots.slice(tag * kDiskPage, kDiskPage), Urgency::next, landings);
   }
@@ -208,10 +219,10 @@ TEST(ReadQueue, DestructionWaitsForEverythingQueued) {
   EXPECT_EQ(count, 20);
 }
 
-TEST(ReadQueue, AWithdrawnRequestLandsOnceAndSoon) {
+TEST_P(ReadQueueTest, AWithdrawnRequestLandsOnceAndSoon) {
   test::MemoryFiles files(false, {.longest_delay = std::chrono::milliseconds(2)});
   files.add(test::random_bytes(32 << 20, 1));
-  const auto queue = make_pread_queue(files, 2);
+  const QueueOf queue(GetParam(), files, 2);
   const PageArena slots(64 << 20);
   Landings landings, others;
   const Extent part{0, 0, 32 << 20, 0};
@@ -230,10 +241,10 @@ TEST(ReadQueue, AWithdrawnRequestLandsOnceAndSoon) {
   EXPECT_FALSE(others.poll(none));
 }
 
-TEST(ReadQueue, StatsCountRequestsBytesAndBusyTime) {
+TEST_P(ReadQueueTest, StatsCountRequestsBytesAndBusyTime) {
   test::MemoryFiles files(true);
   files.add(test::random_bytes(1 << 20, 1));
-  const auto queue = make_pread_queue(files, 2);
+  const QueueOf queue(GetParam(), files, 2);
   const PageArena slot(kDiskPage * 2);
   Landings landings;
   const Extent extent{0, 100, 1'000, 100};

@@ -23,8 +23,8 @@ TEST(Doctor, LooksAtTheMachineAndTheModel) {
     EXPECT_NE(finding.at("text"), "");
     EXPECT_TRUE(finding.at("health") == "good" || finding.at("fix") != "") << finding;
   }
-  const std::vector<std::string> expected = {"processor", "memory",    "huge pages", "memory nodes", "reading",
-                                             "config",    "tokenizer", "weights",    "disk",         "budget"};
+  const std::vector<std::string> expected = {"processor", "memory",  "huge pages", "memory nodes", "reading", "config",
+                                             "tokenizer", "weights", "checksums",  "disk",         "budget"};
   EXPECT_EQ(looked_at, expected);
 }
 
@@ -32,6 +32,22 @@ TEST(Doctor, NeedsNoModel) {
   const Outcome outcome = sluice({"doctor"});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("kernels"), std::string::npos) << outcome.out;
+}
+
+TEST(Doctor, TellsWhatChecksumsCover) {
+  const TempDir scratch;
+  const std::string model = (scratch / "model").string();
+  copy_checkpoint(demo_model(), model);
+  const Outcome without = sluice({"doctor", model});
+  EXPECT_NE(without.out.find("checksums     none"), std::string::npos) << without.out;
+  ASSERT_EQ(sluice({"verify", model, "--write"}).exit_code, 0);
+  const Outcome with = sluice({"doctor", model});
+  EXPECT_EQ(with.exit_code, 0) << with.err;
+  EXPECT_NE(with.out.find("checksums     of every block"), std::string::npos) << with.out;
+  std::filesystem::resize_file(std::filesystem::path(model) / "sluice.checksums", 100);
+  const Outcome damaged = sluice({"doctor", model});
+  EXPECT_EQ(damaged.exit_code, 4) << damaged.err;
+  EXPECT_NE(damaged.out.find("broken  checksums"), std::string::npos) << damaged.out;
 }
 
 TEST(Doctor, NamesWhatIsBroken) {

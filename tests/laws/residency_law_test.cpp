@@ -20,6 +20,7 @@
 #include "residency/expert_store.h"
 #include "residency/row_table.h"
 #include "residency/trunk_store.h"
+#include "support/any_queue.h"
 #include "support/damage.h"
 #include "support/expected_blocks.h"
 #include "support/expert_uses.h"
@@ -85,10 +86,10 @@ struct Worlds {
 
 // One engine's worth of experts on top of faulty files.
 struct Experts {
-  Experts(const World& the_world, FaultPlan plan, int slots, int readers, std::string_view policy)
+  Experts(const World& the_world, ReadEngine engine, FaultPlan plan, int slots, int readers, std::string_view policy)
       : world(the_world),
         files(the_world.files(plan)),
-        queue(make_pread_queue(*files, readers)),
+        queue(engine, *files, readers),
         store(make_expert_store(the_world.bound.experts, slots,
                                 make_policy(policy, {kLayers, the_world.census.experts, slots}), *queue)) {}
 
@@ -102,7 +103,7 @@ struct Experts {
 
   const World& world;
   std::unique_ptr<FaultyFiles> files;
-  std::unique_ptr<ReadQueue> queue;
+  QueueOf queue;
   std::unique_ptr<ExpertStore> store;
 };
 
@@ -148,12 +149,14 @@ struct ExpertCase {
   const char* policy;
 };
 
-class ExpertLaw : public testing::TestWithParam<ExpertCase> {};
+class ExpertLaw : public testing::TestWithParam<std::tuple<ReadEngine, ExpertCase>> {};
 
 TEST_P(ExpertLaw, EveryExpertOnceAndEveryByteRight) {
-  const auto& [odd, slots, readers, faults, policy] = GetParam();
+  const ReadEngine reading = std::get<0>(GetParam());
+  SLUICE_NEEDS(reading);
+  const auto& [odd, slots, readers, faults, policy] = std::get<1>(GetParam());
   const World& world = odd ? *Worlds::all().odd : *Worlds::all().released;
-  Experts engine(world, faults, slots, readers, policy);
+  Experts engine(world, reading, faults, slots, readers, policy);
   std::mt19937_64 random(faults.seed);
   std::uint64_t asked = 0;
   for (int step = 0; step < 60; ++step) {
@@ -180,19 +183,24 @@ constexpr FaultPlan kRudeDirect{.seed = 5, .short_reads = 0.4, .empty_reads = 0.
 
 INSTANTIATE_TEST_SUITE_P(
     Traces, ExpertLaw,
-    testing::Values(ExpertCase{true, 1, 2, kRude, "default"}, ExpertCase{true, 2, 3, kRude, "default"},
-                    ExpertCase{true, 2, 3, kSlow, "lru"}, ExpertCase{true, 2, 0, kRudeDirect, "default"},
-                    ExpertCase{true, 3, 4, kRudeDirect, "lru"}, ExpertCase{true, 13, 3, kRude, "default"},
-                    ExpertCase{true, 200, 3, kRudeDirect, "default"}, ExpertCase{false, 2, 3, kRude, "default"},
-                    ExpertCase{false, 2, 3, kSlow, "default"}, ExpertCase{false, 7, 2, kRudeDirect, "lru"}));
+    testing::Combine(
+        testing::ValuesIn(kReadEngines),
+        testing::Values(ExpertCase{true, 1, 2, kRude, "default"}, ExpertCase{true, 2, 3, kRude, "default"},
+                        ExpertCase{true, 2, 3, kSlow, "lru"}, ExpertCase{true, 2, 0, kRudeDirect, "default"},
+                        ExpertCase{true, 3, 4, kRudeDirect, "lru"}, ExpertCase{true, 13, 3, kRude, "default"},
+                        ExpertCase{true, 200, 3, kRudeDirect, "default"}, ExpertCase{false, 2, 3, kRude, "default"},
+                        ExpertCase{false, 2, 3, kSlow, "default"}, ExpertCase{false, 7, 2, kRudeDirect, "lru"})));
+
+class ExpertStoreLaw : public OverEngines {};
+SLUICE_OVER_ENGINES(ExpertStoreLaw);
 
 // What stays resident follows from the requests alone: not from how fast or in which order reads land.
-TEST(ExpertStoreLaw, HitsDependOnTheTraceAlone) {
+TEST_P(ExpertStoreLaw, HitsDependOnTheTraceAlone) {
   for (const int slots : {2, 5, 30}) {
     std::vector<std::uint64_t> hits;
     for (const auto& [faults, readers] :
          {std::pair{FaultPlan{}, 0}, std::pair{kRude, 3}, std::pair{kSlow, 4}, std::pair{kRudeDirect, 1}}) {
-      Experts engine(*Worlds::all().odd, faults, slots, readers, "default");
+      Experts engine(*Worlds::all().odd, GetParam(), faults, slots, readers, "default");
       std::mt19937_64 random(77), handling(faults.seed);
       for (int step = 0; step < 40; ++step) {
         const int layer = 1 + static_cast<int>(random() % 3);
@@ -207,10 +215,10 @@ TEST(ExpertStoreLaw, HitsDependOnTheTraceAlone) {
 
 // Every single read of a trace fails once. The failing request says which expert and which file; nothing that was
 // handed out is wrong; and when the disk is well again the same request gives the right bytes.
-TEST(ExpertStoreLaw, AFailingReadIsNamedAndForgotten) {
+TEST_P(ExpertStoreLaw, AFailingReadIsNamedAndForgotten) {
   const World& world = *Worlds::all().odd;
   for (std::int64_t failing = 0; failing < 40; ++failing) {
-    Experts engine(world, {.seed = 9, .fail_from = failing, .fail_count = 1}, 2, 2, "default");
+    Experts engine(world, GetParam(), {.seed = 9, .fail_from = failing, .fail_count = 1}, 2, 2, "default");
     std::mt19937_64 random(static_cast<std::uint64_t>(failing));
     int failures = 0;
     for (int step = 0; step < 12; ++step) {
@@ -232,11 +240,11 @@ TEST(ExpertStoreLaw, AFailingReadIsNamedAndForgotten) {
   }
 }
 
-TEST(ExpertStoreLaw, AFileThatEndsEarlyIsNamedAndNothingOfItIsUsed) {
+TEST_P(ExpertStoreLaw, AFileThatEndsEarlyIsNamedAndNothingOfItIsUsed) {
   const World& world = *Worlds::all().released;
   const int shard = 5;  // layer 5: experts fill its tail
   const std::uint64_t cut = world.bound.experts.layout(5, 0).payload_bytes * 3 / 2;
-  Experts engine(world, {.seed = 2, .shrunk_file = shard, .shrunk_by = cut}, 4, 2, "default");
+  Experts engine(world, GetParam(), {.seed = 2, .shrunk_file = shard, .shrunk_by = cut}, 4, 2, "default");
   std::mt19937_64 random(1);
   int failures = 0;
   for (int expert = 0; expert < world.census.experts; ++expert) {
@@ -250,14 +258,14 @@ TEST(ExpertStoreLaw, AFileThatEndsEarlyIsNamedAndNothingOfItIsUsed) {
 }
 
 // A scale that no sound file holds, in one expert: that expert is refused by name, the others are as they were.
-TEST(ExpertStoreLaw, ACorruptScaleIsRefused) {
+TEST_P(ExpertStoreLaw, ACorruptScaleIsRefused) {
   const TempDir dir;
   for (const char* name : {"golden", "odd"}) {
     const std::filesystem::path copy = dir / name;
     copy_checkpoint(Worlds::all().dir / name, copy);
     set_tensor_byte(copy, "language_model.model.layers.4.block_sparse_moe.experts.7.w2.weight_scale", 100, 255);
     const World world(copy);
-    Experts engine(world, {}, 3, 2, "default");
+    Experts engine(world, GetParam(), {}, 3, 2, "default");
     std::mt19937_64 random(5);
     for (int expert = 0; expert < world.census.experts; ++expert) {
       const auto seen = run_request(engine, 4, std::vector{expert}, 1, random);
@@ -272,10 +280,10 @@ TEST(ExpertStoreLaw, ACorruptScaleIsRefused) {
 
 // The trunk of a world on top of faulty files.
 struct Trunk {
-  Trunk(const World& the_world, FaultPlan plan, TrunkSizes sizes, int readers)
+  Trunk(const World& the_world, ReadEngine engine, FaultPlan plan, TrunkSizes sizes, int readers)
       : world(the_world),
         files(the_world.files(plan)),
-        queue(make_pread_queue(*files, readers)),
+        queue(engine, *files, readers),
         store(make_trunk_store(the_world.bound.specs, the_world.bound.walk, sizes, *queue)) {}
 
   // Acquires a step, checks it twice with time in between for read-ahead to do damage.
@@ -290,7 +298,7 @@ struct Trunk {
 
   const World& world;
   std::unique_ptr<FaultyFiles> files;
-  std::unique_ptr<ReadQueue> queue;
+  QueueOf queue;
   std::unique_ptr<TrunkStore> store;
 };
 
@@ -306,13 +314,16 @@ TrunkSizes sizes_of(const World& world, int pinned, int tenths) {
   return sizes;
 }
 
-TEST(TrunkLaw, EveryStepRightForAnySizesAndWalks) {
+class TrunkLaw : public OverEngines {};
+SLUICE_OVER_ENGINES(TrunkLaw);
+
+TEST_P(TrunkLaw, EveryStepRightForAnySizesAndWalks) {
   for (const World* world : {Worlds::all().released.get(), Worlds::all().odd.get()}) {
     const int steps = static_cast<int>(world->bound.walk.size());
     for (const int pinned : {0, 1, 7, steps - 1, steps})
       for (const int tenths : {10, 13, 20, 37, 200}) {
         const FaultPlan faults = tenths % 2 == 0 ? kRude : kRudeDirect;
-        Trunk trunk(*world, faults, sizes_of(*world, pinned, tenths), 2);
+        Trunk trunk(*world, GetParam(), faults, sizes_of(*world, pinned, tenths), 2);
         std::mt19937_64 random(static_cast<std::uint64_t>(pinned * 1000 + tenths));
         for (int walk = 0; walk < 3; ++walk) {
           const int stop = walk == 1 ? static_cast<int>(random() % static_cast<std::uint64_t>(steps)) : steps - 1;
@@ -322,12 +333,13 @@ TEST(TrunkLaw, EveryStepRightForAnySizesAndWalks) {
   }
 }
 
-TEST(TrunkLaw, AFailingReadIsNamedAndForgotten) {
+TEST_P(TrunkLaw, AFailingReadIsNamedAndForgotten) {
   const World& world = *Worlds::all().odd;
   const int steps = static_cast<int>(world.bound.walk.size());
   for (const int pinned : {0, 5})
     for (std::int64_t failing = 0; failing < 60; failing += 3) {
-      Trunk trunk(world, {.seed = 6, .fail_from = failing, .fail_count = 1}, sizes_of(world, pinned, 20), 2);
+      Trunk trunk(world, GetParam(), {.seed = 6, .fail_from = failing, .fail_count = 1}, sizes_of(world, pinned, 20),
+                  2);
       int failures = 0;
       for (int walk = 0; walk < 2; ++walk)
         for (int step = 0; step < steps; ++step) {
@@ -345,12 +357,15 @@ TEST(TrunkLaw, AFailingReadIsNamedAndForgotten) {
     }
 }
 
+class RowLaw : public OverEngines {};
+SLUICE_OVER_ENGINES(RowLaw);
+
 // Rows of the embedding, in any order, with repeats, through a cache of any size.
-TEST(RowLaw, EveryRowRight) {
+TEST_P(RowLaw, EveryRowRight) {
   for (const World* world : {Worlds::all().released.get(), Worlds::all().odd.get()})
     for (const int cached : {1, 2, 40}) {
       const auto files = world->files(cached == 2 ? kRudeDirect : kRude);
-      const auto queue = make_pread_queue(*files, 2);
+      const QueueOf queue(GetParam(), *files, 2);
       const auto table = make_row_table(world->bound.embedding, cached, *queue);
       const Shape shape = world->bound.embedding.shape;
       const std::vector<std::byte> plain = read_plain_bytes(world->plain.at(world->bound.embedding.name));

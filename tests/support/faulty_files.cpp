@@ -24,6 +24,15 @@ void FaultyFiles::set_plan(FaultPlan plan) {
 }
 
 Result<std::size_t> FaultyFiles::read_some(int file, std::uint64_t offset, std::span<std::byte> to) const {
+  return attempt(file, offset, to, [&] { return inner_->read_some(file, offset, to); });
+}
+
+Result<std::size_t> FaultyFiles::completed(const KernelRead& read) const {
+  return attempt(read.file, read.offset, read.to, [&] { return inner_->completed(read); });
+}
+
+Result<std::size_t> FaultyFiles::attempt(int file, std::uint64_t offset, std::span<std::byte> to,
+                                         FunctionRef<Result<std::size_t>()> inner) const {
   const auto number = static_cast<std::int64_t>(reads_.fetch_add(1));
   if (plan_.aligned_only && !on_pages(offset, to))
     return fail(ErrorKind::io, fmt::format("{}: a direct read is not aligned", path(file)));
@@ -46,7 +55,7 @@ Result<std::size_t> FaultyFiles::read_some(int file, std::uint64_t offset, std::
     wanted = offset >= end ? 0 : std::min<std::size_t>(wanted, end - offset);
   }
   // The real read goes on behind what is admitted, and that part is spoiled: nobody may rely on it.
-  TRY_TAKE(const std::size_t got, inner_->read_some(file, offset, to));
+  TRY_TAKE(const std::size_t got, inner());
   const std::size_t admitted = std::min(got, wanted);
   std::ranges::fill(to.subspan(admitted), std::byte{0xEE});
   return admitted;

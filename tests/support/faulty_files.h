@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "io/files.h"
 
 namespace sluice::test {
@@ -41,8 +42,14 @@ class FaultyFiles final : public Files {
   std::uint64_t size(int file) const override { return inner_->size(file); }
   bool aligned_only(int file) const override { return plan_.aligned_only || inner_->aligned_only(file); }
   Result<std::size_t> read_some(int file, std::uint64_t offset, std::span<std::byte> to) const override;
+  int descriptor(int file) const override { return inner_->descriptor(file); }
+  Result<std::size_t> completed(const KernelRead& read) const override;
 
  private:
+  // One attempt; `inner` makes it in fact, or tells what the kernel's came to.
+  Result<std::size_t> attempt(int file, std::uint64_t offset, std::span<std::byte> to,
+                              FunctionRef<Result<std::size_t>()> inner) const;
+
   std::unique_ptr<Files> inner_;
   FaultPlan plan_;
   mutable std::atomic<std::uint64_t> reads_{0}, failed_{0};

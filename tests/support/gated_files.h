@@ -39,15 +39,23 @@ class GatedFiles final : public Files {
   std::uint64_t size(int file) const override { return files_.size(file); }
   bool aligned_only(int file) const override { return files_.aligned_only(file); }
   Result<std::size_t> read_some(int file, std::uint64_t offset, std::span<std::byte> to) const override {
-    {
-      std::unique_lock lock(mutex_);
-      reads_.push_back({file, offset, to.size()});
-      opened_.wait(lock, [&] { return open_; });
-    }
+    pass({file, offset, to.size()});
     return files_.read_some(file, offset, to);
+  }
+  // What the kernel reads on its own waits when it is there.
+  int descriptor(int file) const override { return files_.descriptor(file); }
+  Result<std::size_t> completed(const KernelRead& read) const override {
+    pass({read.file, read.offset, read.to.size()});
+    return files_.completed(read);
   }
 
  private:
+  void pass(const Read& read) const {
+    std::unique_lock lock(mutex_);
+    reads_.push_back(read);
+    opened_.wait(lock, [&] { return open_; });
+  }
+
   const Files& files_;
   mutable std::mutex mutex_;
   mutable std::condition_variable opened_;

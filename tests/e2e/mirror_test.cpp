@@ -1,0 +1,175 @@
+// --mirror as a user meets it: the same answer from several directories, whatever they do.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "support/directory_contents.h"
+#include "support/plain_safetensors.h"
+#include "support/sluice_program.h"
+#include "support/temp_dir.h"
+
+namespace sluice::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// While it lives, reads of programs that are started fail in files of a directory, from a certain one on.
+class FailingReads {
+ public:
+  FailingReads(const std::string& directory, int from) {
+    const fs::path shim = fs::path(SLUICE_BINARY_DIR) / "tests" / "libfailing_reads.so";
+    ::setenv("LD_PRELOAD", shim.c_str(), 1);
+    ::setenv("SLUICE_TEST_FAILING", directory.c_str(), 1);
+    ::setenv("SLUICE_TEST_FAILING_FROM", std::to_string(from).c_str(), 1);
+  }
+  ~FailingReads() {
+    for (const char* name : {"LD_PRELOAD", "SLUICE_TEST_FAILING", "SLUICE_TEST_FAILING_FROM"}) ::unsetenv(name);
+  }
+  FailingReads(const FailingReads&) = delete;
+  FailingReads& operator=(const FailingReads&) = delete;
+};
+
+// A demo and a copy of its shards alone.
+class Mirror : public testing::Test {
+ protected:
+  Mirror() {
+    for (const auto& entry : fs::directory_iterator(model_))
+      if (entry.path().extension() == ".safetensors") {
+        shards_.push_back(entry.path().filename().string());
+        fs::copy_file(entry.path(), scratch_ / shards_.back());
+      }
+  }
+  std::string copy() const { return scratch_.path().string(); }
+  // At the smallest budget, so that everything is read for every token.
+  Arguments tight(const fs::path& model) const {
+    const std::uint64_t least = memory_bounds(model, {"--mirror", copy()}).minimum;
+    return {"--ids", "5,6,7,5,9,11", "--max-tokens", "12", "--memory", std::to_string(least)};
+  }
+  void change(const std::string& shard, std::uint64_t place) const {
+    std::fstream file(scratch_ / shard, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(place));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(place));
+    file.put(static_cast<char>(byte ^ 1));
+    ASSERT_TRUE(file.good());
+  }
+  void expect_refused(const Arguments& flags, int exit_code, const std::vector<std::string>& words) const {
+    const Outcome outcome = sluice(Arguments{"run", model_.string(), "--ids", "5", "--max-tokens", "1"} + flags);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    for (const std::string& word : words)
+      EXPECT_NE(outcome.err.find(word), std::string::npos) << "does not tell of " << word << ":\n" << outcome.err;
+  }
+
+  const fs::path model_ = subject("deepseek-v4").model;
+  TempDir scratch_;
+  std::vector<std::string> shards_;
+};
+
+TEST_F(Mirror, TheAnswerIsTheSameAndBothAreRead) {
+  const std::string expected = generated(model_, tight(model_)).answer();
+  for (const char* engine : {"threads", "auto"}) {
+    const Generated mirrored = generated(model_, tight(model_) + Arguments{"--mirror", copy(), "--io-engine", engine});
+    EXPECT_EQ(mirrored.answer(), expected);
+    const auto& directories = mirrored.report["io"]["directories"];
+    ASSERT_EQ(directories.size(), 2u);
+    EXPECT_EQ(directories[0]["directory"], model_.string());
+    EXPECT_EQ(directories[1]["directory"], copy());
+    for (const auto& one : directories) {
+      EXPECT_GT(one["bytes_read"], 0) << directories.dump();
+      EXPECT_EQ(one["failures"], 0);
+    }
+    EXPECT_NE(mirrored.outcome.err.find("from " + copy()), std::string::npos) << mirrored.outcome.err;
+  }
+}
+
+TEST_F(Mirror, ADriveThatBreaksInTheMiddleChangesNoToken) {
+  const Arguments request = tight(model_);
+  const std::string expected = generated(model_, request).answer();
+  const FailingReads order(copy(), 130);  // opening takes some ninety
+  const Generated mirrored = generated(model_, request + Arguments{"--mirror", copy(), "--io-engine", "threads"});
+  EXPECT_EQ(mirrored.answer(), expected);
+  const auto& broken = mirrored.report["io"]["directories"][1];
+  EXPECT_GT(broken["bytes_read"], 0);
+  EXPECT_GE(broken["failures"], 3);
+  EXPECT_EQ(broken["taken_out"], true);
+  const std::string warning = "warning: the mirror " + copy();
+  const std::size_t told = mirrored.outcome.err.find(warning);
+  ASSERT_NE(told, std::string::npos) << mirrored.outcome.err;
+  EXPECT_EQ(mirrored.outcome.err.find(warning, told + 1), std::string::npos);
+  EXPECT_NE(mirrored.outcome.err.find("not read any more", told), std::string::npos);
+}
+
+TEST_F(Mirror, AShardThatDiffersIsRefusedByName) {
+  change(shards_.back(), 100);  // in its header
+  expect_refused({"--mirror", copy()}, 4, {shards_.back(), "differs", "byte 100", "--mirror"});
+  change(shards_.back(), 100);
+  const std::uint64_t end = fs::file_size(scratch_ / shards_.back());
+  change(shards_.back(), end - 1);  // the end is looked at
+  expect_refused({"--mirror", copy()}, 4, {shards_.back(), fmt::format("byte {}", end - 1)});
+  change(shards_.back(), end - 1);
+  fs::resize_file(scratch_ / shards_.front(), fs::file_size(scratch_ / shards_.front()) - 1);
+  expect_refused({"--mirror", copy()}, 4, {shards_.front(), "bytes"});
+  fs::remove(scratch_ / shards_.front());
+  expect_refused({"--mirror", copy()}, 4, {"has no", shards_.front()});
+}
+
+TEST_F(Mirror, WhatIsNoMirrorIsRefused) {
+  expect_refused({"--mirror", (scratch_ / "nowhere").string()}, 1, {"there is no directory", "nowhere"});
+  expect_refused({"--mirror", model_.string()}, 1, {"itself"});
+  expect_refused({"--io-engine", "horse"}, 2, {"horse"});
+}
+
+// A number like any other, where nothing is sampled: checksums find it, and the copy is not read any more.
+TEST_F(Mirror, WithChecksumsAChangedWeightIsReadFromTheOriginal) {
+  const fs::path model = scratch_ / "model";
+  fs::create_directory(model);
+  for (const auto& entry : fs::directory_iterator(model_)) fs::copy_file(entry.path(), model / entry.path().filename());
+  ASSERT_EQ(sluice({"verify", model.string(), "--write"}).exit_code, 0);
+  const std::string expected = generated(model, tight(model)).answer();
+  const Generated sound = generated(model, tight(model) + Arguments{"--mirror", copy()});
+  EXPECT_EQ(sound.answer(), expected);
+  EXPECT_GT(sound.report["io"]["directories"][1]["bytes_read"], 0);
+
+  int changed = 0;
+  for (const auto& [name, tensor] : read_plain_checkpoint(model)) {
+    if (name.find(".attn.") == std::string::npos || tensor.bytes < 4000 || changed == 4) continue;
+    const std::string shard = tensor.file.filename().string();
+    change(shard, tensor.offset + tensor.bytes / 2);
+    if (sluice({"plan", model.string(), "--mirror", copy(), "--json", "-"}).exit_code == 0)
+      ++changed;
+    else  // this place is looked at when it is opened
+      change(shard, tensor.offset + tensor.bytes / 2);
+  }
+  ASSERT_EQ(changed, 4);
+  const Generated mirrored = generated(model, tight(model) + Arguments{"--mirror", copy()});
+  EXPECT_EQ(mirrored.answer(), expected);
+  const auto& directories = mirrored.report["io"]["directories"];
+  EXPECT_EQ(directories[1]["taken_out"], true) << directories.dump();
+  EXPECT_EQ(directories[0]["taken_out"], false);
+  EXPECT_NE(mirrored.outcome.err.find("warning: the mirror " + copy()), std::string::npos) << mirrored.outcome.err;
+}
+
+TEST_F(Mirror, PlanAndDoctorTellOfIt) {
+  const Outcome plan = sluice({"plan", model_.string(), "--mirror", copy(), "--json", "-"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  const auto json = nlohmann::json::parse(plan.out);
+  ASSERT_EQ(json["directories"].size(), 2u);
+  double share = 0;
+  for (const auto& one : json["directories"]) share += one["share"].get<double>();
+  EXPECT_NEAR(share, 1, 1e-9);
+  EXPECT_EQ(json["directories"][1]["directory"], copy());
+  const Outcome text = sluice({"plan", model_.string(), "--mirror", copy()});
+  EXPECT_NE(text.out.find("% from " + copy()), std::string::npos) << text.out;
+  const Outcome doctor = sluice({"doctor", model_.string(), "--mirror", copy()});
+  EXPECT_NE(doctor.out.find("mirror"), std::string::npos) << doctor.out;
+  EXPECT_NE(doctor.out.find(copy()), std::string::npos) << doctor.out;
+  change(shards_.front(), 50);
+  EXPECT_EQ(sluice({"doctor", model_.string(), "--mirror", copy()}).exit_code, 4);
+}
+
+}  // namespace
+}  // namespace sluice::test
