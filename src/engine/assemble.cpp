@@ -84,6 +84,11 @@ Result<> Engine::open_reading() {
   }
   sources_ = std::make_unique<ReadSources>(std::move(sources), options.warned);
   TRY_TAKE(std::optional<Checksums> sums, Checksums::read(survey_.model.directory, survey_.files));
+  if (!sums && !mirror_files_.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("--mirror: {} has no checksums, and without them a copy that differs cannot be told",
+                            survey_.model.directory),
+                fmt::format("write them once: sluice verify {} --write", survey_.model.directory));
   if (sums) sources_->keep_proofs();
   TRY_TAKE(OpenedQueue opened, open_read_queue(*sources_, options.reading, kReaders));
   queue_ = std::move(opened.queue);
