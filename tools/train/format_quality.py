@@ -32,8 +32,11 @@ def text_ids(demo, directory):
     return ids[:TOKENS]
 
 
-def run(*arguments):
+def run(*arguments, may_say=None):
+    """Standard output; None if it ends by saying `may_say`."""
     done = subprocess.run([*map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0 and may_say and may_say in done.stderr:
+        return None
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, arguments))}: {done.stderr}")
     return done.stdout
@@ -44,9 +47,11 @@ def stored_bytes(directory):
 
 
 def compared(program, model, scratch, ids, experts, rest):
-    """The report of `compare`, and the converted shards' share of the original's bytes."""
+    """The report of `compare`, and the converted shards' share of the original's bytes. None: rows do not suit the format."""
     converted = os.path.join(scratch, f"{experts}-{rest}")
-    run(program, "convert", model, converted, "--experts", experts, "--dense", rest, "--io", rest, "--mtp", rest)
+    kinds = ["--experts", experts, "--dense", rest, "--io", rest, "--mtp", rest]
+    if run(program, "convert", model, converted, *kinds, may_say="needs a multiple of") is None:
+        return None
     report = json.loads(run(program, "compare", model, converted, "--ids", ids, "--context", WINDOW, "--json", "-"))
     return report["text"], stored_bytes(converted) / stored_bytes(model)
 
@@ -64,7 +69,10 @@ def main():
                 out.write(",".join(map(str, text_ids(demo, model))))
             before = None
             for experts, rest in FORMATS:
-                text, share = compared(sys.argv[1], model, scratch, ids, experts, rest)
+                measured = compared(sys.argv[1], model, scratch, ids, experts, rest)
+                if measured is None:
+                    continue
+                text, share = measured
                 if before is None:
                     before = text["original_perplexity"]
                     print(f"| {name} | as trained | as trained | 100 % | {before:.3f} | | |")
