@@ -39,12 +39,14 @@ int ids_with_tokens(int vocab_size, const Tokenizer* tokenizer) {
 }
 
 // Null if no usage is to be kept. A checkpoint whose pages cannot be read has other problems, which will be told.
-std::unique_ptr<UsageLog> open_usage(const Survey& survey, const Files& files) {
+std::unique_ptr<UsageLog> open_usage(const Survey& survey) {
   const EngineOptions& options = survey.options;
   const ExpertTable& experts = survey.bound.experts;
   if ((options.usage_file.empty() && options.usage_folder.empty()) || experts.count() == 0) return nullptr;
   const Result<std::string> config = read_config(survey.model.directory);
-  const Result<std::string> key = config ? quick_fingerprint(*config, files) : config;
+  const Result<std::unique_ptr<Files>> files = open_files(survey.files, IoMode::buffered);  // no weights: not watched
+  if (!files) return nullptr;
+  const Result<std::string> key = config ? quick_fingerprint(*config, **files) : config;
   if (!key) return nullptr;
   const std::string path =
       options.usage_file.empty() ? fmt::format("{}/usage-{}", options.usage_folder, *key) : options.usage_file;
@@ -133,7 +135,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
     if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);
   }
   if (engine->experts_) {
-    engine->usage_ = open_usage(engine->survey_, *engine->files_);
+    engine->usage_ = open_usage(engine->survey_);
     std::vector<ExpertKey> hottest;
     if (engine->usage_) {
       hottest = engine->usage_->take_hottest();

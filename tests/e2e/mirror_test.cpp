@@ -36,23 +36,23 @@ class FailingReads {
 class Mirror : public testing::Test {
  protected:
   Mirror() {
-    fs::create_directory(model_);
+    for (const fs::path& directory : {model_, copy_}) fs::create_directory(directory);
     for (const auto& entry : fs::directory_iterator(subject("deepseek-v4").model)) {
       fs::copy_file(entry.path(), model_ / entry.path().filename());
       if (entry.path().extension() != ".safetensors") continue;
       shards_.push_back(entry.path().filename().string());
-      fs::copy_file(entry.path(), scratch_ / shards_.back());
+      fs::copy_file(entry.path(), copy_ / shards_.back());
     }
     EXPECT_EQ(sluice({"verify", model_.string(), "--write"}).exit_code, 0);
   }
-  std::string copy() const { return scratch_.path().string(); }
+  std::string copy() const { return copy_.string(); }
   // At the smallest budget, so that everything is read for every token.
   Arguments tight() const {
     const std::uint64_t least = memory_bounds(model_, {"--mirror", copy()}).minimum;
     return {"--ids", "5,6,7,5,9,11", "--max-tokens", "12", "--memory", std::to_string(least)};
   }
   void change(const std::string& shard, std::uint64_t place) const {
-    std::fstream file(scratch_ / shard, std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(copy_ / shard, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(static_cast<std::streamoff>(place));
     const int byte = file.get();
     file.seekp(static_cast<std::streamoff>(place));
@@ -68,7 +68,7 @@ class Mirror : public testing::Test {
   }
 
   TempDir scratch_;
-  const fs::path model_ = scratch_ / "model";
+  const fs::path model_ = scratch_ / "model", copy_ = scratch_ / "copy";
   std::vector<std::string> shards_;
 };
 
@@ -110,13 +110,13 @@ TEST_F(Mirror, AShardThatDiffersIsRefusedByName) {
   change(shards_.back(), 100);  // in its header
   expect_refused({"--mirror", copy()}, 4, {shards_.back(), "differs", "byte 100", "--mirror"});
   change(shards_.back(), 100);
-  const std::uint64_t end = fs::file_size(scratch_ / shards_.back());
+  const std::uint64_t end = fs::file_size(copy_ / shards_.back());
   change(shards_.back(), end - 1);  // the end is looked at
   expect_refused({"--mirror", copy()}, 4, {shards_.back(), fmt::format("byte {}", end - 1)});
   change(shards_.back(), end - 1);
-  fs::resize_file(scratch_ / shards_.front(), fs::file_size(scratch_ / shards_.front()) - 1);
+  fs::resize_file(copy_ / shards_.front(), fs::file_size(copy_ / shards_.front()) - 1);
   expect_refused({"--mirror", copy()}, 4, {shards_.front(), "bytes"});
-  fs::remove(scratch_ / shards_.front());
+  fs::remove(copy_ / shards_.front());
   expect_refused({"--mirror", copy()}, 4, {"has no", shards_.front()});
 }
 
