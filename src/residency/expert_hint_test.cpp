@@ -9,41 +9,20 @@
 
 #include "residency/expert_store.h"
 #include "residency/replay.h"
-#include "support/expert_uses.h"
-#include "support/random_blocks.h"
+#include "support/scattered_experts.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 5, kExperts = 12, kHinted = 3;  // layers 0 to 2 of a pass are hinted
+constexpr int kHinted = 3;  // layers 0 to 2 of a pass are hinted
 
 using Pass = std::vector<std::vector<int>>;  // experts by layer
 
-std::vector<Pass> random_passes(int count, int widest, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<Pass> passes;
-  for (int number = 0; number < count; ++number) {
-    Pass& pass = passes.emplace_back();
-    for (int layer = 0; layer < kLayers; ++layer) {
-      std::set<int> experts;
-      for (std::uint64_t draws = 1 + random() % static_cast<std::uint64_t>(widest); draws > 0; --draws) {
-        const std::uint64_t below = 1 + random() % kExperts;  // so that low numbers are in more use
-        experts.insert(static_cast<int>(random() % below));
-      }
-      pass.emplace_back(experts.begin(), experts.end());
-    }
-  }
-  return passes;
-}
-
-class ExpertHintTest : public testing::Test {
+class ExpertHintTest : public test::ScatteredExperts {
  protected:
   ExpertHintTest()
-      : files_(true, {.short_reads = 0.1, .longest_delay = std::chrono::microseconds(60)}),
-        blocks_(test::scatter_blocks(files_, kLayers * kExperts, 6'000, 11)),
-        table_(test::table_of(blocks_, kLayers, kExperts)) {
-    queue_ = make_pread_queue(files_, 4);
-  }
+      : ScatteredExperts({.short_reads = 0.1, .longest_delay = std::chrono::microseconds(60)}),
+        queue_(make_pread_queue(files_, 4)) {}
   std::unique_ptr<ExpertStore> store(int slots) {
     return make_expert_store(table_, slots, make_policy("default", {kLayers, kExperts, slots}), *queue_);
   }
@@ -53,34 +32,27 @@ class ExpertHintTest : public testing::Test {
       for (const Extent& extent : table_.layout(layer, expert).extents) bytes += extent.bytes;
     return bytes;
   }
-  bool right(int layer, const ReadyExpert& ready) {
-    return test::shows(ready.weights, blocks_[static_cast<std::size_t>(layer * kExperts + ready.expert)], files_);
-  }
-  // Fetches a layer, looks at every byte, and holds on to a few leases meanwhile.
-  void run_layer(ExpertStore& store, int layer, std::span<const int> experts, std::size_t most_held) {
-    const auto fetch = store.fetch(layer, test::used_once(experts));
-    std::vector<int> seen;
-    std::vector<ReadyExpert> held;
-    while (true) {
-      Result<std::optional<ReadyExpert>> ready = fetch->next();
-      ASSERT_TRUE(ready.has_value()) << ready.error().what;
-      if (!*ready) break;
-      seen.push_back((*ready)->expert);
-      held.push_back(std::move(**ready));
-      for (const ReadyExpert& one : held) EXPECT_TRUE(right(layer, one));
-      while (held.size() > most_held) held.erase(held.begin());
+  static std::vector<Pass> random_passes(int count, int widest, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<Pass> passes;
+    for (int number = 0; number < count; ++number) {
+      Pass& pass = passes.emplace_back();
+      for (int layer = 0; layer < kLayers; ++layer) {
+        std::set<int> experts;
+        for (std::uint64_t draws = 1 + random() % static_cast<std::uint64_t>(widest); draws > 0; --draws) {
+          const std::uint64_t below = 1 + random() % kExperts;  // so that low numbers are in more use
+          experts.insert(static_cast<int>(random() % below));
+        }
+        pass.emplace_back(experts.begin(), experts.end());
+      }
     }
-    std::ranges::sort(seen);
-    EXPECT_TRUE(std::ranges::equal(seen, experts));
+    return passes;
   }
   void hint(ExpertStore& store, const Pass& pass) {
     for (int layer = 0; layer < kHinted; ++layer)
       store.hint(layer, test::used_once(pass[static_cast<std::size_t>(layer)]));
   }
 
-  test::MemoryFiles files_;
-  std::vector<test::ScatteredBlock> blocks_;
-  ExpertTable table_;
   std::unique_ptr<ReadQueue> queue_;
 };
 

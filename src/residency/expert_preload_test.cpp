@@ -9,14 +9,12 @@
 #include <thread>
 
 #include "residency/expert_store.h"
-#include "support/expert_uses.h"
 #include "support/gated_files.h"
-#include "support/random_blocks.h"
+#include "support/scattered_experts.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 5, kExperts = 12, kAll = kLayers * kExperts;
 constexpr int kFewInFlight = 32;  // such small ones
 
 // Does something when so many reads have been taken back.
@@ -42,10 +40,9 @@ class GiveBackQueue final : public ReadQueue {
   std::function<void()> then_;
 };
 
-class ExpertPreloadTest : public testing::Test {
+class ExpertPreloadTest : public test::ScatteredExperts {
  protected:
-  ExpertPreloadTest() : files_(true), blocks_(test::scatter_blocks(files_, kAll, 6'000, 11)), gate_(files_) {
-    table_ = test::table_of(blocks_, kLayers, kExperts);
+  ExpertPreloadTest() : gate_(files_) {
     for (int layer = 0; layer < kLayers; ++layer)
       for (int expert = 0; expert < kExperts; ++expert) {
         all_.push_back({layer, expert});
@@ -56,38 +53,10 @@ class ExpertPreloadTest : public testing::Test {
   std::unique_ptr<ExpertStore> store(int slots, ReadQueue& queue, std::string_view policy = "default") {
     return make_expert_store(table_, slots, make_policy(policy, {kLayers, kExperts, slots}), queue);
   }
-  // Fetches a layer, looks at every byte, and holds on to a few leases meanwhile.
-  void run_layer(ExpertStore& store, int layer, std::span<const int> experts, std::size_t most_held) {
-    const auto fetch = store.fetch(layer, test::used_once(experts));
-    std::vector<int> seen;
-    std::vector<ReadyExpert> held;
-    while (true) {
-      Result<std::optional<ReadyExpert>> ready = fetch->next();
-      ASSERT_TRUE(ready.has_value()) << ready.error().what;
-      if (!*ready) break;
-      seen.push_back((*ready)->expert);
-      held.push_back(std::move(**ready));
-      for (const ReadyExpert& one : held)
-        EXPECT_TRUE(test::shows(one.weights, blocks_[static_cast<std::size_t>(layer * kExperts + one.expert)], files_));
-      while (held.size() > most_held) held.erase(held.begin());
-    }
-    std::ranges::sort(seen);
-    EXPECT_TRUE(std::ranges::equal(seen, experts));
-  }
   static void finish(ExpertStore& store) {
     while (store.tend()) std::this_thread::yield();
   }
-  static std::vector<int> random_experts(std::mt19937_64& random, int widest) {
-    std::set<int> experts;
-    for (std::uint64_t draws = 1 + random() % static_cast<std::uint64_t>(widest); draws > 0; --draws)
-      experts.insert(static_cast<int>(random() % kExperts));
-    return {experts.begin(), experts.end()};
-  }
-
-  test::MemoryFiles files_;
-  std::vector<test::ScatteredBlock> blocks_;
   test::GatedFiles gate_;
-  ExpertTable table_;
   std::vector<ExpertKey> all_;
   std::uint64_t all_bytes_ = 0;
 };

@@ -8,49 +8,19 @@
 #include <set>
 
 #include "residency/resizable_store.h"
-#include "support/expert_uses.h"
-#include "support/random_blocks.h"
+#include "support/scattered_experts.h"
 
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 5, kExperts = 12, kAll = kLayers * kExperts;
-
-class ExpertResizeTest : public testing::Test {
+class ExpertResizeTest : public test::ScatteredExperts {
  protected:
   ExpertResizeTest()
-      : files_(true, {.longest_delay = std::chrono::microseconds(60)}),
-        blocks_(test::scatter_blocks(files_, kAll, 6'000, 11)),
-        table_(test::table_of(blocks_, kLayers, kExperts)),
-        queue_(make_pread_queue(files_, 3)) {}
+      : ScatteredExperts({.longest_delay = std::chrono::microseconds(60)}), queue_(make_pread_queue(files_, 3)) {}
 
   std::unique_ptr<ResizableStore> store(int slots) {
     return make_resizable_store(table_, slots, make_policy("default", {kLayers, kExperts, slots}), *queue_);
   }
-  void run_layer(ExpertStore& store, int layer, std::span<const int> experts) {
-    const auto fetch = store.fetch(layer, test::used_once(experts));
-    std::vector<int> seen;
-    while (true) {
-      Result<std::optional<ReadyExpert>> ready = fetch->next();
-      ASSERT_TRUE(ready.has_value()) << ready.error().what;
-      if (!*ready) break;
-      seen.push_back((*ready)->expert);
-      EXPECT_TRUE(test::shows((*ready)->weights, blocks_[static_cast<std::size_t>(layer * kExperts + (*ready)->expert)],
-                              files_));
-    }
-    std::ranges::sort(seen);
-    EXPECT_TRUE(std::ranges::equal(seen, experts));
-  }
-  static std::vector<int> random_experts(std::mt19937_64& random, int widest) {
-    std::set<int> experts;
-    for (std::uint64_t draws = 1 + random() % static_cast<std::uint64_t>(widest); draws > 0; --draws)
-      experts.insert(static_cast<int>(random() % kExperts));
-    return {experts.begin(), experts.end()};
-  }
-
-  test::MemoryFiles files_;
-  std::vector<test::ScatteredBlock> blocks_;
-  ExpertTable table_;
   std::unique_ptr<ReadQueue> queue_;
 };
 
@@ -76,7 +46,7 @@ TEST_F(ExpertResizeTest, WhateverTheSizesEveryByteIsRight) {
           EXPECT_LE(store->filled(), limit);
           if (preload && random() % 2 == 0) store->preload(all, PreloadPace::always);
         }
-        run_layer(*store, layer, experts);
+        run_layer(*store, layer, experts, 0);
         EXPECT_LE(store->filled(), limit);
       }
       store->resize(slots + 7);
@@ -89,15 +59,15 @@ TEST_F(ExpertResizeTest, WhatIsInUseStays) {
   for (const int slots : {20, kAll}) {  // with all resident the policy knew nothing before
     const auto store = this->store(slots);
     for (int step = 0; step < 40; ++step)
-      for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7});
-    for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 5, 7});
+      for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7}, 0);
+    for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 5, 7}, 0);
     for (int step = 0; step < 6; ++step)
-      for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7});
+      for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7}, 0);
     store->resize(12);
     for (int step = 0; step < 3; ++step)  // a policy that was told nothing has to learn
-      for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7});
+      for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7}, 0);
     const std::uint64_t before = store->stats().bytes_read;
-    for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7});
+    for (int layer = 0; layer < kLayers; ++layer) run_layer(*store, layer, std::vector{2, 7}, 0);
     EXPECT_EQ(store->stats().bytes_read, before) << slots;
     EXPECT_EQ(store->filled(), 12);
   }
