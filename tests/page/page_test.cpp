@@ -16,7 +16,8 @@ class Page : public testing::Test {
  protected:
   void SetUp() override {
     if (chromium_path().empty()) GTEST_SKIP() << "chromium is not installed (Debian's package is called chromium)";
-    server_ = std::make_unique<Served>(Arguments{"--context", "2048"});
+    // Without drafts and with one thread the endless answer takes some seconds: it is to be stopped.
+    server_ = std::make_unique<Served>(Arguments{"--context", "4096", "--speculate", "off", "--threads", "1"});
     browser_ = std::make_unique<Browser>(chromium_path());
     std::filesystem::create_directories(shots_);
     browser_->window(1280, 800, false);
