@@ -53,6 +53,15 @@ TEST(ActivationRounding, TinyVectors) {
   EXPECT_EQ(fp4({0, -0.f, 0}), (std::vector<float>{0, 0, 0}));
 }
 
+// 3.10: the inputs of products share a scale in runs of 128, which models of small widths do not show.
+TEST(ActivationRounding, InputsShareAScaleInRunsOf128) {
+  std::vector<float> values(256, .0022f);
+  values[0] = 448;
+  const std::vector<float> back = fp8(values);
+  EXPECT_EQ(back[127], .001953125f);
+  EXPECT_EQ(back[128], .002197265625f);
+}
+
 TEST(ActivationRounding, BlocksHaveScalesOfTheirOwnAndTheLastMayBeShort) {
   const float coarse = .001953125f, fine = .002197265625f;  // what becomes of .0022 beside 448, and beside 1
   EXPECT_EQ(fp8({448, .0022f, 1, .0022f, .0022f}, 2), (std::vector<float>{448, coarse, 1, fine, fine}));
