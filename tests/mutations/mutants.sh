@@ -135,8 +135,7 @@ mutant "v4: gate and up exchanged" $v4/moe.cpp 's/w\[shared::w1\], pass\.x, gate
 mutant "v4: MTP without the embedding" $v4/mtp.cpp 's/      pass\.ops\.add\(pass\.output, y\);\n//'
 mutant "v4: MTP through the head of the trunk" $v4/mtp.cpp 's/steps_\.draft_out/steps_.head_in/g'
 mutant "v4: drafts do not see each other" $v4/mtp.cpp 's/(    std::copy_n\()cursor\.drafted\.begin\(\) \+ std::ptrdiff_t\{row\} \* width/$1cursor.hidden.begin()/'
-# 3.10, the parity mode
-mutant "v4 parity: inputs in runs of 64" src/compute/activation_rounding.h 's/kFp8InputBlock = 128/kFp8InputBlock = 64/'
+# 3.10, the parity mode (runs of 128 and the floor of scales: activation_rounding_test, the models are too narrow for them)
 mutant "v4 parity: rotated numbers of keys in FP8 too" $v4/rounding.h 's/x\.width - rotated\)/x.width)/'
 mutant "v4 parity: compressed entries not in FP8" $v4/compressor.cpp 's/pass\.rounding\.key\(entries,/pass.rounding.key(entries.slice(0, 0),/'
 mutant "v4 parity: index keys as other entries" $v4/compressor.cpp 's/whom_ == For::attention\)/whom_ != For(2))/'
@@ -150,6 +149,5 @@ mutant "v4 parity: norm of heads in one step" $v4/attention.cpp 's/    rms_norm_
 mutant "v4 parity: streams not rounded" $v4/moe.cpp 's/  pass\.rounding\.tensor\(pass\.streams\);\n//'
 mutant "v4 parity: input of wo_a in FP8" $v4/attention.cpp 's/(  TRY\(put_out\(pass, steps\)\);\n)/  pass.rounding.input(out);\n$1/'
 mutant "v4 parity: input of wo_b not in FP8" $v4/attention.cpp 's/  pass\.rounding\.input\(grouped\);\n//'
-mutant "v4 parity: floor of FP8 scales left out" src/compute/activation_rounding.cpp 's/block, 1e-4f, kE4m3Largest/block, 1e-30f, kE4m3Largest/'
 mutant "v4 parity: scales down to the nearest" src/compute/activation_rounding.cpp 's/\(bits & mantissa\) != 0 \?/(bits \& mantissa) > 1u << 22 ?/'
 mutant "v4 parity: MTP's input not in FP8" $v4/mtp.cpp 's/(enorm\], layers_.*?)    pass\.rounding\.input\(pass\.x\);\n/$1/s'
