@@ -111,12 +111,20 @@ class ModelConfig {
 
   // Requires below: 1 <= scope.layers <= layers().
   virtual Census census(ModelScope scope) const = 0;
-  virtual StateShape state_shape(ModelScope scope) const = 0;
+  StateShape state_shape(ModelScope scope) const {
+    StateShape shape = full_state_shape(scope);
+    shape.narrow(scope.kv);
+    return shape;
+  }
   virtual StateShape draft_state_shape() const { return {}; }  // of DraftHead::new_state
   virtual int widest_input() const = 0;                        // longest vector that a matrix meets
   // Workspace bytes of a forward pass over at most max_rows rows.
   virtual std::uint64_t scratch_bytes(ModelScope scope, int max_rows) const = 0;
   virtual std::unique_ptr<Model> open(ModelScope scope, int max_rows, const ModelParts& parts) const = 0;
+
+ private:
+  // state_shape with every row in fp32.
+  virtual StateShape full_state_shape(ModelScope scope) const = 0;
 };
 
 }  // namespace sluice

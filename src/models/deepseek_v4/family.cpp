@@ -57,10 +57,8 @@ class Family final : public ModelConfig {
     return deepseek_v4::open_chat(tokenizer, directory);
   }
   Census census(ModelScope scope) const override { return deepseek_v4::census(config_, scope); }
-  StateShape state_shape(ModelScope scope) const override {
-    StateShape shape = DeepseekV4::state_shape(config_, scope.layers);
-    shape.narrow(scope.kv);
-    return shape;
+  StateShape full_state_shape(ModelScope scope) const override {
+    return DeepseekV4::state_shape(config_, scope.layers);
   }
   StateShape draft_state_shape() const override { return Mtp::state_shape(config_); }
 

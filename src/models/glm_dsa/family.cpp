@@ -47,11 +47,7 @@ class Family final : public ModelConfig {
     return glm_dsa::open_chat(tokenizer, directory);
   }
   Census census(ModelScope scope) const override { return glm_dsa::census(config_, scope); }
-  StateShape state_shape(ModelScope scope) const override {
-    StateShape shape = Glm::state_shape(config_, scope.layers);
-    shape.narrow(scope.kv);
-    return shape;
-  }
+  StateShape full_state_shape(ModelScope scope) const override { return Glm::state_shape(config_, scope.layers); }
   StateShape draft_state_shape() const override { return Mtp::state_shape(config_); }
 
   int widest_input() const override {

@@ -40,14 +40,13 @@ class Family final : public ModelConfig {
   int hidden_size() const override { return config_.hidden_size; }
   Census census(ModelScope scope) const override { return kimi_k3::census(config_, scope.layers); }
 
-  StateShape state_shape(ModelScope scope) const override {
+  StateShape full_state_shape(ModelScope scope) const override {
     StateShape shape;
     for (int layer = 0; layer < scope.layers; ++layer) {
       const bool mla = config_.is_mla[static_cast<std::size_t>(layer)];
       shape.recurrent_floats.push_back(mla ? 0 : Kda::state_floats(config_));
       shape.logs.push_back(mla ? config_.latent_width() : 0);
     }
-    shape.narrow(scope.kv);
     return shape;
   }
 

@@ -44,11 +44,7 @@ class Family final : public ModelConfig {
   }
 
   Census census(ModelScope scope) const override { return olmoe::census(config_, scope.layers); }
-  StateShape state_shape(ModelScope scope) const override {
-    StateShape shape = Olmoe::state_shape(config_, scope.layers);
-    shape.narrow(scope.kv);
-    return shape;
-  }
+  StateShape full_state_shape(ModelScope scope) const override { return Olmoe::state_shape(config_, scope.layers); }
   int widest_input() const override { return std::max(config_.hidden_size, config_.intermediate_size); }
   std::uint64_t scratch_bytes(ModelScope, int max_rows) const override {
     return Olmoe::scratch_bytes(config_, max_rows);
