@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "residency/store_around.h"
+
 namespace sluice {
 
 namespace {
@@ -89,23 +91,16 @@ class WatchedFetch final : public Fetch {
   int layer_;
 };
 
-class WatchedExperts final : public ExpertStore {
+class WatchedExperts final : public StoreAround {
  public:
   WatchedExperts(Profile& profile, std::unique_ptr<ExpertStore> experts, const ExpertTable& table)
-      : profile_(profile), experts_(std::move(experts)), table_(table) {}
+      : StoreAround(std::move(experts)), profile_(profile), table_(table) {}
   std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
-    return std::make_unique<WatchedFetch>(profile_, experts_->fetch(layer, uses), table_, layer);
+    return std::make_unique<WatchedFetch>(profile_, StoreAround::fetch(layer, uses), table_, layer);
   }
-  void hint(int layer, std::span<const ExpertUse> uses) override { experts_->hint(layer, uses); }
-  void preload(std::vector<ExpertKey> experts, PreloadPace pace) override {
-    experts_->preload(std::move(experts), pace);
-  }
-  bool tend() override { return experts_->tend(); }
-  ExpertStats stats() const override { return experts_->stats(); }
 
  private:
   Profile& profile_;
-  std::unique_ptr<ExpertStore> experts_;
   const ExpertTable& table_;
 };
 

@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/text_file.h"
 #include "io/output_file.h"
+#include "residency/store_around.h"
 
 namespace sluice {
 
@@ -31,20 +32,15 @@ std::string header_of(const UsageOwner& owner) {
 std::uint64_t sum_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
 // Counts the fetches of another store.
-class CountedStore final : public ExpertStore {
+class CountedStore final : public StoreAround {
  public:
-  CountedStore(std::unique_ptr<ExpertStore> store, ExpertUsage& usage) : store_(std::move(store)), usage_(usage) {}
+  CountedStore(std::unique_ptr<ExpertStore> store, ExpertUsage& usage) : StoreAround(std::move(store)), usage_(usage) {}
   std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
     usage_.add(layer, uses);
-    return store_->fetch(layer, uses);
+    return StoreAround::fetch(layer, uses);
   }
-  void hint(int layer, std::span<const ExpertUse> uses) override { store_->hint(layer, uses); }
-  void preload(std::vector<ExpertKey> experts, PreloadPace pace) override { store_->preload(std::move(experts), pace); }
-  bool tend() override { return store_->tend(); }
-  ExpertStats stats() const override { return store_->stats(); }
 
  private:
-  std::unique_ptr<ExpertStore> store_;
   ExpertUsage& usage_;
 };
 
