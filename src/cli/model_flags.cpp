@@ -4,11 +4,31 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <initializer_list>
 
 #include "base/units.h"
 #include "cli/console.h"
 
 namespace sluice::cli {
+
+namespace {
+
+// What a word stands for. None of them: "FLAG: 'WORD' `problem`", and which there are.
+template <class Meaning>
+Result<Meaning> choose(std::string_view flag, const std::string& word, std::string_view problem,
+                       std::initializer_list<std::pair<std::string_view, Meaning>> choices) {
+  std::string all;
+  std::size_t left = choices.size();
+  for (const auto& choice : choices) {
+    if (choice.first == word) return choice.second;
+    all += all.empty() ? "" : left == 1 ? " or " : ", ";
+    all += choice.first;
+    --left;
+  }
+  return fail(ErrorKind::usage, fmt::format("{}: '{}' {}", flag, word, problem), "say " + all);
+}
+
+}  // namespace
 
 Result<RowFormat> read_kv(const std::string& name) {
   if (const std::optional<RowFormat> format = find_row_format(name)) return *format;
@@ -87,40 +107,24 @@ Result<EngineOptions> ModelFlags::options() const {
     TRY_TAKE(options.memory_bytes, parse_size(memory_, "--memory"));
     if (options.memory_bytes == 0) return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing");
   }
-  if (io_ == "auto")
-    options.io = IoMode::automatic;
-  else if (io_ == "direct")
-    options.io = IoMode::direct;
-  else if (io_ == "buffered")
-    options.io = IoMode::buffered;
-  else if (io_ == "drop")
-    options.io = IoMode::drop;
-  else
-    return fail(ErrorKind::usage, fmt::format("--io: '{}' is not a mode", io_), "say auto, direct, buffered or drop");
+  TRY_TAKE(options.io, choose<IoMode>("--io", io_, "is not a mode",
+                                      {{"auto", IoMode::automatic},
+                                       {"direct", IoMode::direct},
+                                       {"buffered", IoMode::buffered},
+                                       {"drop", IoMode::drop}}));
   if (preload_ != "on" && preload_ != "off")
     return fail(ErrorKind::usage, fmt::format("--preload: '{}' is neither on nor off", preload_));
   options.preload = preload_ == "on";
-  if (reading_ == "auto")
-    options.reading = ReadEngine::automatic;
-  else if (reading_ == "io_uring")
-    options.reading = ReadEngine::ring;
-  else if (reading_ == "threads")
-    options.reading = ReadEngine::threads;
-  else
-    return fail(ErrorKind::usage, fmt::format("--io-engine: '{}' does not read", reading_),
-                "say auto, io_uring or threads");
+  TRY_TAKE(options.reading,
+           choose<ReadEngine>(
+               "--io-engine", reading_, "does not read",
+               {{"auto", ReadEngine::automatic}, {"io_uring", ReadEngine::ring}, {"threads", ReadEngine::threads}}));
   TRY_TAKE(options.kv, read_kv(kv_));
-  if (speculate_ == "auto")
-    options.speculate = Speculate::automatic;
-  else if (speculate_ == "off")
-    options.speculate = Speculate::off;
-  else if (speculate_ == "mtp")
-    options.speculate = Speculate::head;
-  else if (speculate_ == "lookup")
-    options.speculate = Speculate::lookup;
-  else
-    return fail(ErrorKind::usage, fmt::format("--speculate: '{}' is not a way to draft tokens", speculate_),
-                "say auto, off, mtp or lookup");
+  TRY_TAKE(options.speculate, choose<Speculate>("--speculate", speculate_, "is not a way to draft tokens",
+                                                {{"auto", Speculate::automatic},
+                                                 {"off", Speculate::off},
+                                                 {"mtp", Speculate::head},
+                                                 {"lookup", Speculate::lookup}}));
   return options;
 }
 
