@@ -117,9 +117,9 @@ std::string speed_lines(const PlanReport& report) {
                         format_bytes(plan.touched_bytes_per_token));
   text += fmt::format(".\nMeasured: disk {} ({}), memory {}, multiplying {} on {} threads.\n",
                       format_rate(machine.disk_bytes_per_second),
-                      !report.assumed.empty()       ? "assumed, not measured: nothing is there to read"
-                      : report.measured.disk_direct ? "direct reads"
-                                                    : "through the page cache, which may flatter",
+                      !report.assumed.empty() ? "assumed, not measured: nothing is there to read"
+                      : report.measured.directories.front().disk.direct ? "direct reads"
+                                                                        : "through the page cache, which may flatter",
                       format_rate(machine.memory_bytes_per_second), format_rate(machine.multiply_bytes_per_second),
                       report.survey->options.threads);
   return text + directory_lines(report);
@@ -198,13 +198,14 @@ nlohmann::json to_json(const PlanReport& report) {
                    {"state", parts.state},
                    {"scratch", parts.scratch},
                    {"io", parts.io}};
-  json["machine"] = {{"total_bytes", machine.total_bytes},
-                     {"available_bytes", machine.available_bytes},
-                     {"cpus", machine.cpus},
-                     {"disk_bytes_per_s", machine.disk_bytes_per_second},
-                     {"disk_direct", report.measured.disk_direct},
-                     {"memory_bytes_per_s", machine.memory_bytes_per_second},
-                     {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
+  json["machine"] = {
+      {"total_bytes", machine.total_bytes},
+      {"available_bytes", machine.available_bytes},
+      {"cpus", machine.cpus},
+      {"disk_bytes_per_s", machine.disk_bytes_per_second},
+      {"disk_direct", !report.measured.directories.empty() && report.measured.directories.front().disk.direct},
+      {"memory_bytes_per_s", machine.memory_bytes_per_second},
+      {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
   json["directories"] = nlohmann::json::array();
   for (const DirectorySpeed& one : report.measured.directories)
     json["directories"].push_back({{"directory", one.directory},

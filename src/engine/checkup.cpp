@@ -100,15 +100,15 @@ Finding checksums(const Survey& survey) {
 }
 
 Finding disk(const MeasuredMachine& measured, const Survey& survey) {
-  const double rate = measured.directories.front().disk.bytes_per_second;
+  const DirectorySpeed& own = measured.directories.front();
+  const double rate = own.disk.bytes_per_second;
   Finding finding{"disk", Health::good,
                   fmt::format("{} in reads of {}, {} at once, {}", format_rate(rate),
                               format_bytes(survey.needs.expert_slot_bytes > 0 ? survey.needs.expert_slot_bytes
                                                                               : std::uint64_t{16} << 20),
-                              kReaders, measured.disk_direct ? "past the page cache" : "through the page cache")};
-  if (rate <= 0)
-    return {"disk", Health::broken, measured.disk_file + ": cannot be read", "run sluice verify", ErrorKind::io};
-  if (!measured.disk_direct) {
+                              kReaders, own.disk.direct ? "past the page cache" : "through the page cache")};
+  if (rate <= 0) return {"disk", Health::broken, own.file + ": cannot be read", "run sluice verify", ErrorKind::io};
+  if (!own.disk.direct) {
     finding.health = Health::slow;
     finding.fix = "its file system takes no direct reads: ext4, xfs and btrfs on a local drive do";
   } else if (rate < kSlowDisk) {

@@ -49,8 +49,8 @@ std::vector<DirectorySpeed> probe_directories(const Survey& survey, DiskProbe pr
   if (survey.needs.expert_slot_bytes > 0) probe.read_bytes = std::min(probe.read_bytes, survey.needs.expert_slot_bytes);
   std::vector<DirectorySpeed> speeds;
   const auto measure = [&](const std::string& directory, const std::vector<std::string>& files, bool same_drive) {
-    const Result<DiskSpeed> speed = probe_disk(*std::ranges::max_element(files, {}, size_of), probe);
-    speeds.push_back({directory, speed.value_or(DiskSpeed{}), same_drive});
+    const std::string& file = *std::ranges::max_element(files, {}, size_of);
+    speeds.push_back({directory, file, probe_disk(file, probe).value_or(DiskSpeed{}), same_drive});
   };
   measure(survey.model.directory, survey.files, true);
   for (const Mirror& mirror : survey.mirrors) measure(mirror.directory, mirror.files, mirror.same_drive);
@@ -62,9 +62,7 @@ MeasuredMachine measure_machine(const Survey& survey) {
   Machine& machine = measured.machine;
   machine = this_machine();
   if (!survey.files.empty()) {
-    measured.disk_file = *std::ranges::max_element(survey.files, {}, size_of);
     measured.directories = probe_directories(survey, {.depth = kReaders});
-    measured.disk_direct = measured.directories.front().disk.direct;
     // A second copy on the same drive brings nothing.
     double shared = 0, others = 0;
     for (const DirectorySpeed& one : measured.directories)

@@ -14,16 +14,14 @@ namespace sluice {
 
 // A directory that weights are read from.
 struct DirectorySpeed {
-  std::string directory;
-  DiskSpeed disk;           // rate 0: it could not be measured
-  bool same_drive = false;  // as the checkpoint's own
+  std::string directory, file;  // that was read of it
+  DiskSpeed disk;               // rate 0: it could not be measured
+  bool same_drive = false;      // as the checkpoint's own
 };
 
 struct MeasuredMachine {
   Machine machine;                          // its disk is all drives of the directories together
   std::vector<DirectorySpeed> directories;  // the checkpoint's own first, then its mirrors; none without a checkpoint
-  std::string disk_file;                    // that was read
-  bool disk_direct = false;                 // false: through the page cache, which may flatter
 };
 
 MeasuredMachine measure_machine(const Survey& survey);
