@@ -1,7 +1,6 @@
 // sluice bench WHAT: how fast a part of sluice is on this machine. One file for each part.
 #include <CLI/CLI.hpp>
 
-#include "cli/bench_io.h"
 #include "cli/commands.h"
 
 namespace sluice::cli {

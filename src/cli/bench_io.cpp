@@ -12,9 +12,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/median.h"
 #include "base/units.h"
 #include "checkpoint/shard_names.h"
-#include "cli/bench_io.h"
+#include "cli/commands.h"
 #include "cli/console.h"
 #include "io/disk_probe.h"
 #include "io/extent.h"
@@ -42,11 +43,6 @@ struct Entry {
   double cpu_seconds = 0;
   std::uint64_t bytes = 0;
 
-  double median() const {
-    std::vector<double> sorted = rates;
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
-  }
   double cpu_per_gb() const { return cpu_seconds / (static_cast<double>(bytes) / 1e9); }
 };
 
@@ -71,8 +67,8 @@ Result<> measure(Entry& entry, const std::string& path, DiskProbe probe) {
 void show(const Entry& entry) {
   const auto [least, most] = std::ranges::minmax(entry.rates);
   fmt::print("{:>10} {:>6} {:<9} {:>7.2f} GB/s ({:.2f} to {:.2f})   {:.3f} s of a processor for each GB\n",
-             format_bytes(entry.read_bytes), entry.depth, engine_name(entry.engine), entry.median() / 1e9, least / 1e9,
-             most / 1e9, entry.cpu_per_gb());
+             format_bytes(entry.read_bytes), entry.depth, engine_name(entry.engine), median(entry.rates) / 1e9,
+             least / 1e9, most / 1e9, entry.cpu_per_gb());
 }
 
 Result<> run(const Flags& flags) {
@@ -105,7 +101,7 @@ Result<> run(const Flags& flags) {
                         {"read_bytes", entry.read_bytes},
                         {"depth", entry.depth},
                         {"direct", entry.direct},
-                        {"bytes_per_s", entry.median()},
+                        {"bytes_per_s", median(entry.rates)},
                         {"rounds_bytes_per_s", entry.rates},
                         {"cpu_s_per_gb", entry.cpu_per_gb()}});
       }

@@ -33,6 +33,7 @@ void add_trace_replay(CLI::App& trace, Chosen& chosen);
 void add_trace_report(CLI::App& trace, Chosen& chosen);
 void add_bench(CLI::App& app, Chosen& chosen);
 void add_bench_index(CLI::App& bench, Chosen& chosen);
+void add_bench_io(CLI::App& bench, Chosen& chosen);
 void add_bench_kernels(CLI::App& bench, Chosen& chosen);
 void add_bench_token(CLI::App& bench, Chosen& chosen);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/median.h"
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
 #include "formats/format.h"
@@ -35,12 +36,6 @@ double processor_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // SplitMix64: the same weights in every run.
