@@ -68,6 +68,12 @@ constexpr DiskProbe kStartProbe{.depth = kReaders, .most_bytes = std::uint64_t{6
 
 Result<> Engine::open_reading() {
   const EngineOptions& options = survey_.options;
+  TRY_TAKE(std::optional<Checksums> sums, Checksums::read(survey_.model.directory, survey_.files));
+  if (!sums && !survey_.mirrors.empty())
+    return fail(ErrorKind::bad_input,
+                fmt::format("--mirror: {} has no checksums, and without them a copy that differs cannot be told",
+                            survey_.model.directory),
+                fmt::format("write them once: sluice verify {} --write", survey_.model.directory));
   const auto open_watched = [&](const std::vector<std::string>& paths) -> Result<std::unique_ptr<Files>> {
     TRY_TAKE(std::unique_ptr<Files> files, open_files(paths, options.io));
     return options.profile != nullptr ? options.profile->watch(std::move(files)) : std::move(files);
@@ -85,12 +91,6 @@ Result<> Engine::open_reading() {
       sources[source].bytes_per_second = speeds[source].disk.bytes_per_second;
   }
   sources_ = std::make_unique<ReadSources>(std::move(sources), options.warned);
-  TRY_TAKE(std::optional<Checksums> sums, Checksums::read(survey_.model.directory, survey_.files));
-  if (!sums && !mirror_files_.empty())
-    return fail(ErrorKind::bad_input,
-                fmt::format("--mirror: {} has no checksums, and without them a copy that differs cannot be told",
-                            survey_.model.directory),
-                fmt::format("write them once: sluice verify {} --write", survey_.model.directory));
   if (sums) sources_->keep_proofs();
   TRY_TAKE(OpenedQueue opened, open_read_queue(*sources_, options.reading, kReaders));
   queue_ = std::move(opened.queue);
