@@ -188,10 +188,13 @@ class DeepSeekV4:
         state.gates[key] = torch.cat([state.gates.get(key, none), gates])
         entries = state.entries.get(key, torch.zeros(0, len(part("norm.weight")), dtype=self.dtype))
         for window in range(len(entries), state.length[layer] // ratio):
-            pooled = rms_norm(self.pool(state.rows[key], state.gates[key], window, ratio), part("norm.weight"), self.eps)
-            entry = self.rotate(layer, pooled[None], torch.tensor([self.entry_position(window, ratio)]))
-            entries = torch.cat([entries, entry])
+            pooled = self.pool(state.rows[key], state.gates[key], window, ratio)
+            position = torch.tensor([self.entry_position(window, ratio)])
+            entries = torch.cat([entries, self.entry(layer, name, pooled[None], part("norm.weight"), position)])
         state.entries[key] = entries
+
+    def entry(self, layer, name, pooled, norm, position):
+        return self.rotate(layer, rms_norm(pooled, norm, self.eps), position)
 
     def entry_position(self, window, ratio):
         """That of the window's first token."""

@@ -40,6 +40,8 @@ def make():
         print("seed", seed, "router, index margins", found, file=sys.stderr)
         if min(found) >= MARGIN:
             break
+    else:
+        raise SystemExit("no seed is good enough")
     picks = {str(layer): [trace.rows("index_picks", layer)[position].tolist() for position in POSITIONS]
              for layer in family.index_layers(config)}
     return {"model": MODEL, "seed": seed, "router_margin": found[0], "index_margin": found[1], "ids": ids,
@@ -48,13 +50,13 @@ def make():
             "logits": [[float(f"{value:.10g}") for value in logits[position].tolist()] for position in POSITIONS]}
 
 
-def main():
-    text = "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in make().items()) + "\n}\n"
-    path = FOLDER / "long.json"
+def write_or_check(path, made):
+    """A field a line. With --check nothing is written: ends with 1 if the file says anything else."""
+    text = "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in made.items()) + "\n}\n"
     if "--check" in sys.argv:
         sys.exit(0 if path.read_text() == text else f"{path} differs")
     path.write_text(text)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check(FOLDER / "long.json", make())

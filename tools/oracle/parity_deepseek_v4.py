@@ -122,20 +122,9 @@ class Parity(DeepSeekV4):
 
     # ------------------------------------------------------------------------------------------------ entries
 
-    def compress(self, layer, name, x, positions, state):
-        """As the plain model's, but for what happens to a pooled entry."""
-        key, ratio = (layer, name), layout.ratio(self.config, layer)
-        part = lambda leaf: self.w(layer, f"attn.{name}{leaf}")
-        rows, gates = x @ part("wkv.weight").T, x @ part("wgate.weight").T + part("ape")[positions % ratio]
-        none = torch.zeros(0, rows.shape[1], dtype=self.dtype)
-        state.rows[key] = torch.cat([state.rows.get(key, none), rows])
-        state.gates[key] = torch.cat([state.gates.get(key, none), gates])
-        entries = state.entries.get(key, torch.zeros(0, len(part("norm.weight")), dtype=self.dtype))
-        for window in range(len(entries), state.length[layer] // ratio):
-            pooled = self.norm(bf16(self.pool(state.rows[key], state.gates[key], window, ratio)), part("norm.weight"))
-            entry = self.rotate(layer, pooled[None], torch.tensor([self.entry_position(window, ratio)]))
-            entries = torch.cat([entries, self.key(entry) if name == "compressor." else self.index_vector(entry)])
-        state.entries[key] = entries
+    def entry(self, layer, name, pooled, norm, position):
+        entry = self.rotate(layer, self.norm(bf16(pooled), norm), position)
+        return self.key(entry) if name == "compressor." else self.index_vector(entry)
 
     def index_scores(self, layer, x, qr, positions, state):
         heads, d = self.config["index_n_heads"], self.config["index_head_dim"]

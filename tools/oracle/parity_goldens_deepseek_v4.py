@@ -5,14 +5,13 @@ step: an engine whose sums differ in the last bits can land on the other side of
 of the oracle, whose sums differ so, meets every rounding on the same side. Usage: parity_goldens_deepseek_v4.py [--check] [FIRST SEED]
 """
 
-import json
 import random
 import sys
 
 from plain_torch import Trace, torch  # first: it makes the formats importable
 from deepseek_v4 import DeepSeekV4
 import golden_deepseek_v4 as family
-from long_deepseek_v4 import FOLDER, margins
+from long_deepseek_v4 import FOLDER, margins, write_or_check
 from parity_deepseek_v4 import Parity
 import release_rounding as rounding
 
@@ -89,12 +88,7 @@ def make(first_seed):
 
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
-    made = make(int(arguments[0]) if arguments else SEED)
-    page = "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in made.items()) + "\n}\n"
-    path = FOLDER / "parity.json"
-    if "--check" in sys.argv:
-        sys.exit(0 if path.read_text() == page else f"{path} differs")
-    path.write_text(page)
+    write_or_check(FOLDER / "parity.json", make(int(arguments[0]) if arguments else SEED))
 
 
 if __name__ == "__main__":
