@@ -53,10 +53,11 @@ std::unique_ptr<UsageLog> open_usage(const Survey& survey) {
   return std::make_unique<UsageLog>(path, UsageOwner{*key, experts.layers(), experts.experts()});
 }
 
-// All experts, those before them first.
+// All experts, those before them first. The others layer by layer in turn: if there is room for some only, every layer
+// gets its share.
 std::vector<ExpertKey> all_experts(const ExpertTable& experts, std::vector<ExpertKey> all) {
-  for (int layer = 0; layer < experts.layers(); ++layer)
-    for (int expert = 0; expert < experts.experts(); ++expert)
+  for (int expert = 0; expert < experts.experts(); ++expert)
+    for (int layer = 0; layer < experts.layers(); ++layer)
       if (experts.has(layer, expert)) all.push_back({layer, expert});
   return all;
 }
@@ -102,6 +103,19 @@ Result<> Engine::open_reading() {
   return {};
 }
 
+Ops& Engine::open_operations(const ModelConfig& config) {
+  const EngineOptions& options = survey_.options;
+  cpu_ops_ = std::make_unique<CpuOps>(*pool_, *kernels_,
+                                      CpuOps::Limits{.rows = plan_.prefill_chunk, .width = config.widest_input()});
+  if (options.profile == nullptr && !options.time_operations) return *cpu_ops_;
+  watched_ops_ =
+      std::make_unique<WatchedOps>(*cpu_ops_, [this](std::string_view name, Profile::Clock::time_point begin) {
+        operation_seconds_ += std::chrono::duration<double>(Profile::Clock::now() - begin).count();
+        if (survey_.options.profile != nullptr) survey_.options.profile->add("operation", name, begin);
+      });
+  return *watched_ops_;
+}
+
 Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
   std::unique_ptr<Engine> engine(new Engine(std::move(survey), plan));
   const EngineOptions& options = engine->survey_.options;
@@ -110,8 +124,7 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
 
   TRY_TAKE(engine->kernels_, choose_kernels(options.isa));
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
-  engine->ops_ = std::make_unique<CpuOps>(*engine->pool_, *engine->kernels_,
-                                          CpuOps::Limits{.rows = plan.prefill_chunk, .width = config.widest_input()});
+  Ops& ops = engine->open_operations(config);
   TRY(engine->open_reading());
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
@@ -141,10 +154,8 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
       hottest = engine->usage_->take_hottest();
       engine->experts_ = count_uses(std::move(engine->experts_), engine->usage_->counted());
     }
-    if (options.preload && plan.expert_slots >= bound.experts.count())
-      engine->experts_->preload(all_experts(bound.experts, std::move(hottest)), PreloadPace::always);
-    else if (options.preload && !hottest.empty())
-      engine->experts_->preload(std::move(hottest), PreloadPace::when_idle);
+    const PreloadPace pace = plan.expert_slots >= bound.experts.count() ? PreloadPace::always : PreloadPace::when_idle;
+    if (options.preload) engine->experts_->preload(all_experts(bound.experts, std::move(hottest)), pace);
   }
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
   for (const BoundIds& table : bound.id_tables) {
@@ -152,9 +163,9 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
     engine->id_tables_.push_back(std::move(ids));
   }
 
-  engine->model_ = config.open(
-      engine->survey_.scope(), plan.prefill_chunk,
-      {engine->ops_.get(), engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get(), engine->id_tables_});
+  engine->model_ =
+      config.open(engine->survey_.scope(), plan.prefill_chunk,
+                  {&ops, engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get(), engine->id_tables_});
   const int logit_rows = options.logit_rows() + (options.draft_head ? 1 : 0);
   engine->logits_.resize(static_cast<std::size_t>(logit_rows) * static_cast<std::size_t>(config.vocab_size()));
   if (options.draft_head)

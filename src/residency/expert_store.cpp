@@ -121,7 +121,7 @@ class SlotStore final : public ResizableStore {
     to_preload_ = std::move(experts);
     preload_next_ = 0;
     preload_pace_ = pace;
-    tend();
+    go_on_preloading();
   }
   bool tend() override {
     if (preloads_in_flight_ == 0 && to_preload_.empty()) return false;

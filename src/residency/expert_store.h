@@ -43,7 +43,7 @@ struct ExpertStats {
   double exposed_seconds = 0;         // time the caller waited for reads
 };
 
-// What carries a preload on: every call of the store, or `tend` alone, when nobody asks for anything.
+// What begins a preload and carries it on: every call of the store, or `tend` alone, when nobody asks for anything.
 enum class PreloadPace { always, when_idle };
 
 class ExpertStore {

@@ -81,7 +81,7 @@ TEST(ExpertUsage, AServerBeginsWithTheHottestExperts) {
   const Arguments budget = {"--memory", std::to_string(std::stoi(least[1]) + 4) + "M"};  // the trunk and some experts
   const std::string read = "sluice_read_bytes_total{what=\"experts\"}";
   for (const bool known : {true, false}) {
-    const Served server(slots + budget + (known ? with_usage(file) : Arguments{"--usage", "off"}));
+    const Served server(slots + budget + (known ? with_usage(file) : Arguments{"--preload", "off"}));
     double before = 0;
     for (int wait = 0; wait < 60 && (known ? before <= 0 || server.metric(read) > before : wait < 3); ++wait) {
       before = server.metric(read);
