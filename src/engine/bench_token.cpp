@@ -21,7 +21,7 @@ constexpr int kPromptTokens = 8;
 
 // What one engine has done since it was opened.
 struct Counts {
-  double seconds = 0, exposed = 0, busy = 0;
+  double seconds = 0, exposed = 0, busy = 0, operations = 0;
   std::uint64_t trunk = 0, experts = 0, embedding = 0, requests = 0, hits = 0;
 };
 
@@ -30,6 +30,7 @@ Counts counts(const Engine& engine) {
   return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(),
           stats.trunk.exposed_seconds + stats.experts.exposed_seconds,
           stats.disk_busy_seconds,
+          stats.operation_seconds,
           stats.trunk.bytes_read,
           stats.experts.bytes_read,
           stats.embedding_bytes_read,
@@ -104,9 +105,9 @@ class BudgetBench {
       TRY(decoder_.step());
     }
     const Counts end = counts(engine_);
-    return Counts{end.seconds - begin.seconds,   end.exposed - begin.exposed, end.busy - begin.busy,
-                  end.trunk - begin.trunk,       end.experts - begin.experts, end.embedding - begin.embedding,
-                  end.requests - begin.requests, end.hits - begin.hits};
+    return Counts{end.seconds - begin.seconds,       end.exposed - begin.exposed,   end.busy - begin.busy,
+                  end.operations - begin.operations, end.trunk - begin.trunk,       end.experts - begin.experts,
+                  end.embedding - begin.embedding,   end.requests - begin.requests, end.hits - begin.hits};
   }
 
   // Sums over all tokens; `finish` divides.
@@ -116,6 +117,7 @@ class BudgetBench {
     entry_.s_per_token += spent.seconds;
     entry_.exposed_io_s += spent.exposed;
     entry_.disk_busy_s += spent.busy;
+    entry_.operations_s += spent.operations;
     entry_.disk_floor_s += floor_seconds(read, before.disk_beside, after.disk_beside);
     entry_.disk_alone_floor_s += floor_seconds(read, before.disk_alone, after.disk_alone);
     // Memory has a load beside it only where something is read.
@@ -133,10 +135,10 @@ class BudgetBench {
   }
 
   void finish() {
-    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.disk_busy_s, &entry_.disk_floor_s,
-                        &entry_.disk_alone_floor_s, &entry_.memory_floor_s, &entry_.memory_alone_floor_s,
-                        &entry_.bytes_read_per_token, &entry_.trunk_bytes_per_token, &entry_.expert_bytes_per_token,
-                        &entry_.touched_bytes_per_token})
+    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.disk_busy_s, &entry_.operations_s,
+                        &entry_.disk_floor_s, &entry_.disk_alone_floor_s, &entry_.memory_floor_s,
+                        &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token, &entry_.trunk_bytes_per_token,
+                        &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
       *sum /= options_.tokens;
     entry_.ratio = entry_.s_per_token / std::max({entry_.disk_floor_s, entry_.memory_floor_s, 1e-12});
     entry_.expert_hit_rate = requests_ > 0 ? static_cast<double>(hits_) / static_cast<double>(requests_) : 0;
@@ -155,6 +157,7 @@ class BudgetBench {
 Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint64_t budget, TokenBench& bench) {
   EngineOptions engine_options = options.engine;
   engine_options.memory_bytes = budget;
+  engine_options.time_operations = true;
   engine_options.context_need = kPromptTokens + options.tokens + options.rounds;
   TRY_TAKE(KnownModel model, know_model(options.directory));
   TRY_TAKE(Survey found, survey(std::move(model), engine_options));

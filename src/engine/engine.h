@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
+#include "compute/watched_ops.h"
 #include "engine/survey.h"
 #include "io/open_queue.h"
 #include "io/read_queue.h"
@@ -24,6 +25,7 @@ struct EngineStats {
   std::uint64_t embedding_bytes_read = 0;
   GovernorStats governor = {};
   double disk_busy_seconds = 0;  // time in which at least one read was under way
+  double operation_seconds = 0;  // spent in operations on numbers, if EngineOptions::time_operations
 };
 
 // The next rows of one sequence in a step of many.
@@ -103,13 +105,16 @@ class Engine {
  private:
   Engine(Survey survey, const MemoryPlan& plan);
   Result<> open_reading();  // files_ to queue_
+  Ops& open_operations(const ModelConfig& config);
 
   // In order of construction; each uses those above it.
   Survey survey_;
   MemoryPlan plan_;
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<CpuOps> ops_;
+  std::unique_ptr<CpuOps> cpu_ops_;
+  std::unique_ptr<Ops> watched_ops_;  // cpu_ops_ seen by somebody, or null
+  double operation_seconds_ = 0;
   std::unique_ptr<Files> files_;
   std::vector<std::unique_ptr<Files>> mirror_files_;
   std::unique_ptr<ReadSources> sources_;

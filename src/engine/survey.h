@@ -53,6 +53,7 @@ struct EngineOptions {
   // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
   std::string usage_file, usage_folder;
   MemoryFolders memory_folders = {};  // where the system tells of its memory while the engine runs
+  bool time_operations = false;       // EngineStats tells how long they took
   Profile* profile = nullptr;         // what watches the run, or nothing; must outlive the engine
 
   // Rows of logits that one step may have: one for each slot, and those of drafts.
