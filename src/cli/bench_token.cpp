@@ -39,7 +39,7 @@ nlohmann::json to_json(const TokenBench& bench) {
                        {"exposed_io_s", entry.exposed_io_s},
                        {"disk_busy_s", entry.disk_busy_s},
                        {"operations_s", entry.operations_s},
-                       {"outside_share", entry.outside_s() / entry.s_per_token},
+                       {"outside_share", entry.outside_share()},
                        {"rounds_s", entry.rounds_s}});
   return {{"threads", bench.threads},
           {"isa", bench.isa},

@@ -13,26 +13,6 @@
 
 namespace sluice::cli {
 
-namespace {
-
-EngineStats difference(EngineStats now, const EngineStats& before) {
-  now.trunk.bytes_read -= before.trunk.bytes_read;
-  now.trunk.exposed_seconds -= before.trunk.exposed_seconds;
-  now.experts.requests -= before.experts.requests;
-  now.experts.hits -= before.experts.hits;
-  now.experts.begun -= before.experts.begun;
-  now.experts.bytes_read -= before.experts.bytes_read;
-  now.experts.preloaded_bytes -= before.experts.preloaded_bytes;
-  now.experts.exposed_seconds -= before.experts.exposed_seconds;
-  now.governor.given_back_bytes -= before.governor.given_back_bytes;
-  now.governor.times -= before.governor.times;
-  now.disk_busy_seconds -= before.disk_busy_seconds;
-  now.embedding_bytes_read -= before.embedding_bytes_read;
-  return now;
-}
-
-}  // namespace
-
 ChatSession::ChatSession(Engine& engine, std::unique_ptr<ChatFormat> format, ChatSettings settings)
     : engine_(engine), format_(std::move(format)), settings_(std::move(settings)) {}
 
@@ -125,7 +105,7 @@ Result<Message> ChatSession::compute(std::vector<int> prompt, int room) {
   last_.emplace();
   last_->generation = std::move(*made);
   last_->prompt_ids = std::move(request.prompt);
-  last_->stats = difference(engine_.stats(), before);
+  last_->stats = engine_.stats() - before;
   last_->peak_rss_bytes = peak_resident_bytes();
   Message message{.role = Role::assistant, .reasoning = output.reasoning(), .calls = output.calls()};
   if (!output.answer().empty()) message.content.push_back({.text = output.answer()});

@@ -103,6 +103,17 @@ Result<> Engine::open_reading() {
   return {};
 }
 
+// Of watching alone.
+OperationTimes Engine::times_of_looking() {
+  constexpr int kLooks = 1000;
+  for (int look = 0; look < kLooks; ++look) watched_ops_->nothing();  // until everything is at hand
+  operation_times_ = {};
+  const Profile::Clock::time_point begin = Profile::Clock::now();
+  for (int look = 0; look < kLooks; ++look) watched_ops_->nothing();
+  const double all = std::chrono::duration<double>(Profile::Clock::now() - begin).count();
+  return {.seen_of_a_look = operation_times_.seconds / kLooks, .all_of_a_look = all / kLooks};
+}
+
 Ops& Engine::open_operations(const ModelConfig& config) {
   const EngineOptions& options = survey_.options;
   cpu_ops_ = std::make_unique<CpuOps>(*pool_, *kernels_,
@@ -110,9 +121,11 @@ Ops& Engine::open_operations(const ModelConfig& config) {
   if (options.profile == nullptr && !options.time_operations) return *cpu_ops_;
   watched_ops_ =
       std::make_unique<WatchedOps>(*cpu_ops_, [this](std::string_view name, Profile::Clock::time_point begin) {
-        operation_seconds_ += std::chrono::duration<double>(Profile::Clock::now() - begin).count();
+        operation_times_.seconds += std::chrono::duration<double>(Profile::Clock::now() - begin).count();
+        ++operation_times_.operations;
         if (survey_.options.profile != nullptr) survey_.options.profile->add("operation", name, begin);
       });
+  if (options.profile == nullptr) operation_times_ = times_of_looking();
   return *watched_ops_;
 }
 

@@ -152,14 +152,12 @@ void Batcher::mark(Sequence& sequence) {
 }
 
 void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafted, std::uint64_t copied) {
-  const EngineStats after = engine_.stats();
+  const EngineStats step = engine_.stats() - before;
   const MemoryPlan& plan = engine_.plan();
-  const std::uint64_t experts = after.experts.requests - before.experts.requests;
   const std::uint64_t trunk = engine_.trunk_bytes();
-  const std::uint64_t preloaded = after.experts.preloaded_bytes - before.experts.preloaded_bytes;  // for no step
-  governor_.step({.bytes_read = after.trunk.bytes_read - before.trunk.bytes_read + after.experts.bytes_read -
-                                before.experts.bytes_read - preloaded,
-                  .bytes_touched = trunk + experts * engine_.expert_table().slot_bytes(),
+  governor_.step({.bytes_read = step.trunk.bytes_read + step.experts.bytes_read -
+                                step.experts.preloaded_bytes,  // those were for no step
+                  .bytes_touched = trunk + step.experts.requests * engine_.expert_table().slot_bytes(),
                   .bytes_a_row = plan.touched_bytes_per_token,
                   .bytes_copied = copied,
                   .rows = rows},

@@ -19,23 +19,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPromptTokens = 8;
 
-// What one engine has done since it was opened.
+// What one engine has done, and when.
 struct Counts {
-  double seconds = 0, exposed = 0, busy = 0, operations = 0;
-  std::uint64_t trunk = 0, experts = 0, embedding = 0, requests = 0, hits = 0;
+  double seconds = 0;
+  EngineStats done;
 };
 
 Counts counts(const Engine& engine) {
-  const EngineStats stats = engine.stats();
-  return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(),
-          stats.trunk.exposed_seconds + stats.experts.exposed_seconds,
-          stats.disk_busy_seconds,
-          stats.operation_seconds,
-          stats.trunk.bytes_read,
-          stats.experts.bytes_read,
-          stats.embedding_bytes_read,
-          stats.experts.requests,
-          stats.experts.hits};
+  return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(), engine.stats()};
 }
 
 // Seconds of a token at the mean of two readings of a yardstick; 0 if nothing moves.
@@ -105,19 +96,18 @@ class BudgetBench {
       TRY(decoder_.step());
     }
     const Counts end = counts(engine_);
-    return Counts{end.seconds - begin.seconds,       end.exposed - begin.exposed,   end.busy - begin.busy,
-                  end.operations - begin.operations, end.trunk - begin.trunk,       end.experts - begin.experts,
-                  end.embedding - begin.embedding,   end.requests - begin.requests, end.hits - begin.hits};
+    return Counts{end.seconds - begin.seconds, end.done - begin.done};
   }
 
   // Sums over all tokens; `finish` divides.
   void add(const Counts& spent, int tokens, const JointRates& before, const JointRates& after) {
     const double touched = static_cast<double>(engine_.plan().touched_bytes_per_token) * tokens;
-    const auto read = static_cast<double>(spent.trunk + spent.experts + spent.embedding);
+    const auto read = static_cast<double>(spent.done.bytes_read());
     entry_.s_per_token += spent.seconds;
-    entry_.exposed_io_s += spent.exposed;
-    entry_.disk_busy_s += spent.busy;
-    entry_.operations_s += spent.operations;
+    entry_.exposed_io_s += spent.done.exposed_seconds();
+    entry_.disk_busy_s += spent.done.disk_busy_seconds;
+    entry_.operations_s += spent.done.operation_seconds;
+    entry_.watching_s += spent.done.watching_seconds;
     entry_.disk_floor_s += floor_seconds(read, before.disk_beside, after.disk_beside);
     entry_.disk_alone_floor_s += floor_seconds(read, before.disk_alone, after.disk_alone);
     // Memory has a load beside it only where something is read.
@@ -126,17 +116,17 @@ class BudgetBench {
         read > 0 ? floor_seconds(touched, before.memory_beside, after.memory_beside) : memory_alone;
     entry_.memory_alone_floor_s += memory_alone;
     entry_.bytes_read_per_token += read;
-    entry_.trunk_bytes_per_token += static_cast<double>(spent.trunk);
-    entry_.expert_bytes_per_token += static_cast<double>(spent.experts);
+    entry_.trunk_bytes_per_token += static_cast<double>(spent.done.trunk.bytes_read);
+    entry_.expert_bytes_per_token += static_cast<double>(spent.done.experts.bytes_read);
     entry_.touched_bytes_per_token += touched;
     entry_.rounds_s.push_back(spent.seconds / tokens);
-    hits_ += spent.hits;
-    requests_ += spent.requests;
+    hits_ += spent.done.experts.hits;
+    requests_ += spent.done.experts.requests;
   }
 
   void finish() {
     for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.disk_busy_s, &entry_.operations_s,
-                        &entry_.disk_floor_s, &entry_.disk_alone_floor_s, &entry_.memory_floor_s,
+                        &entry_.watching_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s, &entry_.memory_floor_s,
                         &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token, &entry_.trunk_bytes_per_token,
                         &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
       *sum /= options_.tokens;

@@ -102,10 +102,11 @@ void Engine::write_usage_now_and_then() {
 EngineStats Engine::stats() const {
   return {trunk_->stats(),
           experts_ ? experts_->stats() : ExpertStats{},
-          embedding_->bytes_read(),
+          embedding_->stats(),
           governed_ != nullptr ? governed_->governor_stats() : GovernorStats{},
           queue_->stats().busy_seconds,
-          operation_seconds_};
+          operation_times_.spent(),
+          operation_times_.watching()};
 }
 
 void Engine::observe(std::function<void(int, const Routes&)> routed, std::function<void(int, Rows)> after_layer) {

@@ -12,6 +12,7 @@
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
 #include "compute/watched_ops.h"
+#include "engine/engine_stats.h"
 #include "engine/survey.h"
 #include "io/open_queue.h"
 #include "io/read_queue.h"
@@ -19,21 +20,22 @@
 
 namespace sluice {
 
-struct EngineStats {
-  TrunkStats trunk;
-  ExpertStats experts;
-  std::uint64_t embedding_bytes_read = 0;
-  GovernorStats governor = {};
-  double disk_busy_seconds = 0;  // time in which at least one read was under way
-  double operation_seconds = 0;  // spent in operations on numbers, if EngineOptions::time_operations
-};
-
 // The next rows of one sequence in a step of many.
 struct BatchPart {
   SequenceState* state = nullptr;
   std::span<const int> tokens;
   int logit_rows = 0;   // of the last rows
   bool certain = true;  // committed whole by the step; else whoever asked commits what turns out to be right
+};
+
+// What watched operations took. A look at the clock takes as long as a small operation.
+struct OperationTimes {
+  double seconds = 0;  // as the clock says, with a part of what it takes to look
+  std::uint64_t operations = 0;
+  double seen_of_a_look = 0, all_of_a_look = 0;
+
+  double spent() const { return seconds - static_cast<double>(operations) * seen_of_a_look; }
+  double watching() const { return static_cast<double>(operations) * all_of_a_look; }
 };
 
 class KeptSequences;
@@ -106,6 +108,7 @@ class Engine {
   Engine(Survey survey, const MemoryPlan& plan);
   Result<> open_reading();  // files_ to queue_
   Ops& open_operations(const ModelConfig& config);
+  OperationTimes times_of_looking();
 
   // In order of construction; each uses those above it.
   Survey survey_;
@@ -113,8 +116,8 @@ class Engine {
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<CpuOps> cpu_ops_;
-  std::unique_ptr<Ops> watched_ops_;  // cpu_ops_ seen by somebody, or null
-  double operation_seconds_ = 0;
+  std::unique_ptr<WatchedOps> watched_ops_;  // cpu_ops_ seen by somebody, or null
+  OperationTimes operation_times_;
   std::unique_ptr<Files> files_;
   std::vector<std::unique_ptr<Files>> mirror_files_;
   std::unique_ptr<ReadSources> sources_;

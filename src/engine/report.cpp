@@ -11,13 +11,9 @@ namespace sluice {
 
 namespace {
 
-double exposed_seconds(const EngineStats& stats) { return stats.trunk.exposed_seconds + stats.experts.exposed_seconds; }
-
 // While something was being read.
 double disk_rate(const EngineStats& stats) {
-  const auto bytes =
-      static_cast<double>(stats.trunk.bytes_read + stats.experts.bytes_read + stats.embedding_bytes_read);
-  return stats.disk_busy_seconds > 0 ? bytes / stats.disk_busy_seconds : 0;
+  return stats.disk_busy_seconds > 0 ? static_cast<double>(stats.bytes_read()) / stats.disk_busy_seconds : 0;
 }
 
 std::string percent(std::uint64_t part, std::uint64_t whole) {
@@ -83,10 +79,10 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
        {{"trunk_read", report.stats.trunk.bytes_read},
         {"experts_read", report.stats.experts.bytes_read},
         {"experts_preloaded", report.stats.experts.preloaded_bytes},
-        {"embedding_read", report.stats.embedding_bytes_read}}},
+        {"embedding_read", report.stats.embedding.bytes_read}}},
       {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
       {"io",
-       {{"exposed_s", exposed_seconds(report.stats)},
+       {{"exposed_s", report.stats.exposed_seconds()},
         {"busy_s", report.stats.disk_busy_seconds},
         {"bytes_per_s", disk_rate(report.stats)},
         {"mode", engine.io_mode()},
@@ -114,7 +110,7 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   text += fmt::format(
       "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
       format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
-      format_rate(disk_rate(stats)), format_seconds(exposed_seconds(stats)));
+      format_rate(disk_rate(stats)), format_seconds(stats.exposed_seconds()));
   text += directory_lines(engine);
   if (const GovernorStats& governor = stats.governor; governor.times > 0)
     text +=

@@ -2,6 +2,7 @@
 #include "residency/row_table.h"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,8 @@
 namespace sluice {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // Room for `bytes` that begin anywhere in a page.
 std::uint64_t widest_window(std::uint64_t bytes) { return bytes == 0 ? 0 : page_ceil(bytes + kDiskPage - 1); }
@@ -53,7 +56,7 @@ class CachedRows final : public RowTable {
     return {};
   }
 
-  std::uint64_t bytes_read() const override { return bytes_read_; }
+  RowStats stats() const override { return stats_; }
 
  private:
   struct Entry {
@@ -84,7 +87,7 @@ class CachedRows final : public RowTable {
     Placement& placement = mine.layout.tensors[0];
     const auto add = [&](std::uint64_t offset, std::uint64_t bytes, std::uint64_t room_offset) {
       mine.layout.extents.push_back({table_.file, offset, bytes, room_offset + offset % kDiskPage});
-      bytes_read_ += bytes;
+      stats_.bytes_read += bytes;
       return mine.layout.extents.back().slot_offset;
     };
     const std::uint64_t weight_bytes = format_.row_weight_bytes(table_.shape.cols);
@@ -101,6 +104,8 @@ class CachedRows final : public RowTable {
   // All reads of this call; the first problem among them.
   Result<> wait_for_rows() {
     Result<> outcome;
+    if (in_flight_ == 0) return outcome;
+    const Clock::time_point begin = Clock::now();
     for (; in_flight_ > 0; --in_flight_) {
       Landed landed = landings_.wait();
       Entry& mine = entries_[landed.tag];
@@ -112,6 +117,7 @@ class CachedRows final : public RowTable {
             std::move(landed.status.error()).within("row " + std::to_string(mine.id) + " of " + table_.name));
       mine = {};
     }
+    stats_.exposed_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
     return outcome;
   }
 
@@ -127,7 +133,8 @@ class CachedRows final : public RowTable {
   ReadQueue& queue_;
   Landings landings_;  // tag: entry
   int in_flight_ = 0;
-  std::uint64_t call_ = 0, bytes_read_ = 0;
+  std::uint64_t call_ = 0;
+  RowStats stats_;
 };
 
 }  // namespace

@@ -11,12 +11,17 @@
 
 namespace sluice {
 
+struct RowStats {
+  std::uint64_t bytes_read = 0;
+  double exposed_seconds = 0;  // time the caller waited for reads
+};
+
 class RowTable {
  public:
   virtual ~RowTable() = default;
   // out[t] = row ids[t], widened to fp32. Requires: every id is inside the table, out is [ids.size(), cols].
   virtual Result<> read(std::span<const int> ids, Rows out) = 0;
-  virtual std::uint64_t bytes_read() const = 0;
+  virtual RowStats stats() const = 0;
 };
 
 // Keeps the last `cached_rows` distinct rows in row_table_bytes() of memory of its own. Requires: cached_rows >= 1.

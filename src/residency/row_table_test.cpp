@@ -77,9 +77,9 @@ TEST_P(RowTableTest, RecentRowsAreNotReadAgain) {
   const Rows view{out.data(), 1, 96, 96};
   const int ids[] = {11};
   ASSERT_TRUE(rows->read(ids, view).has_value());
-  const std::uint64_t before = rows->bytes_read();
+  const std::uint64_t before = rows->stats().bytes_read;
   ASSERT_TRUE(rows->read(ids, view).has_value());
-  EXPECT_EQ(rows->bytes_read(), before);
+  EXPECT_EQ(rows->stats().bytes_read, before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, RowTableTest,

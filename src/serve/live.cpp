@@ -37,7 +37,7 @@ nlohmann::ordered_json live_json(const std::string& model, const Engine& engine,
             {"bytes_each", engine.expert_bytes() / experts},
             {"read", load.stats.experts.bytes_read},
             {"waited", load.stats.experts.exposed_seconds}}},
-          {"embedding", {{"read", load.stats.embedding_bytes_read}}}};
+          {"embedding", {{"read", load.stats.embedding.bytes_read}}}};
 }
 
 }  // namespace sluice::serve

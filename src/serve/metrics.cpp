@@ -79,10 +79,9 @@ std::string Metrics::text(const EngineLoad& load, std::uint64_t resident_bytes) 
   begin_series(text, "sluice_read_bytes_total", "counter", "Bytes of weights read from disk.");
   for (const auto& [what, bytes] :
        {std::pair{"trunk", load.stats.trunk.bytes_read}, std::pair{"experts", load.stats.experts.bytes_read},
-        std::pair{"embedding", load.stats.embedding_bytes_read}})
+        std::pair{"embedding", load.stats.embedding.bytes_read}})
     fmt::format_to(std::back_inserter(text), "sluice_read_bytes_total{{what=\"{}\"}} {}\n", what, bytes);
-  counter("sluice_exposed_read_seconds_total", "Time that computing waited for reads.",
-          load.stats.trunk.exposed_seconds + load.stats.experts.exposed_seconds);
+  counter("sluice_exposed_read_seconds_total", "Time that computing waited for reads.", load.stats.exposed_seconds());
   gauge("sluice_resident_bytes", "Memory of the process, at its peak.", resident_bytes);
   return text;
 }

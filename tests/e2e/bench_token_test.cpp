@@ -22,7 +22,9 @@ TEST(BenchToken, ItsFiguresExplainEachOther) {
     const double floor = std::max(figure(entry, "disk_floor_s"), figure(entry, "memory_floor_s"));
     EXPECT_GT(floor, 0);
     EXPECT_NEAR(figure(entry, "ratio"), figure(entry, "s_per_token") / floor, 1e-6 * figure(entry, "ratio"));
-    EXPECT_LE(figure(entry, "exposed_io_s"), figure(entry, "s_per_token"));
+    EXPECT_GT(figure(entry, "operations_s"), 0);
+    EXPECT_LE(figure(entry, "exposed_io_s") + figure(entry, "operations_s"), figure(entry, "s_per_token"));
+    EXPECT_LT(figure(entry, "outside_share"), 1);
     EXPECT_LE(figure(entry, "trunk_bytes_per_token") + figure(entry, "expert_bytes_per_token"),
               figure(entry, "bytes_read_per_token"));
   }
