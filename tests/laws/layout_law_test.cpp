@@ -31,37 +31,36 @@ namespace sluice::test {
 namespace {
 
 // The checkpoints of every family, as released ("…-fused": experts of a layer in one tensor, and other names where the
-// family has some), in disorder ("…-odd") and packed ("…-packed"), written once for all tests of this program.
+// family has some), in disorder ("…-odd") and packed ("…-packed"). Each is written when it is first asked for: a test
+// that runs alone needs one or two of them.
 class Fixtures {
  public:
-  static const Fixtures& all() {
-    static const Fixtures fixtures;
+  static Fixtures& all() {
+    static Fixtures fixtures;
     return fixtures;
   }
-  std::string path(const std::string& name) const { return (dir_ / name).string(); }
+  std::string path(const std::string& name) {
+    const std::filesystem::path directory = dir_ / name;
+    if (!std::filesystem::exists(directory)) write(name, directory);
+    return directory.string();
+  }
 
  private:
-  Fixtures() {
-    const std::filesystem::path goldens = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden";
-    const SynthOptions options{.layers = 9, .experts = 23, .seed = 5};
-    write_golden_vector(dir_ / "k3-golden");
-    write("k3", must(kimi_k3::synth_checkpoint(options)));
-    write("glm", must(glm_dsa::synth_checkpoint(options)));
-    SynthOptions fp8 = options;
-    fp8.fp8 = true;
-    write("glm-fp8", must(glm_dsa::synth_checkpoint(fp8)));
-    write("olmoe", must(olmoe::synth_checkpoint(options)));
-    std::filesystem::copy(goldens / "olmoe/b", dir_ / "olmoe-fused");
-    write("v4", must(deepseek_v4::synth_checkpoint(options)));
-    write_by_other_names(dir_ / "v4", dir_ / "v4-fused");
-    std::uint64_t seed = 11;
-    for (const char* name : {"k3-golden", "k3", "glm", "glm-fp8", "olmoe", "olmoe-fused", "v4", "v4-fused"})
-      relayout(dir_ / name, path(std::string(name) + "-odd"), seed++);
-    for (const char* name : {"k3-odd", "glm-fp8", "olmoe-fused", "v4", "v4-fused"})
-      pack_checkpoint(dir_ / name, dir_ / (std::string(name) + "-packed"), 1 << 20);
-  }
-  void write(const std::string& name, const SynthCheckpoint& checkpoint) const {
-    must(write_synth(checkpoint, path(name), {.durability = Durability::cached}, [](std::uint64_t, std::uint64_t) {}));
+  void write(const std::string& name, const std::filesystem::path& to) {
+    const auto without = [&](std::string_view ending) { return name.substr(0, name.size() - ending.size()); };
+    if (name.ends_with("-packed")) return pack_checkpoint(path(without("-packed")), to, 1 << 20);
+    if (name.ends_with("-odd")) return relayout(path(without("-odd")), to, std::hash<std::string>()(name));
+    if (name == "k3-golden") return write_golden_vector(to);
+    if (name == "olmoe-fused")
+      return std::filesystem::copy(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/olmoe/b", to);
+    if (name == "v4-fused") return write_by_other_names(path("v4"), to);
+    SynthOptions options{.layers = 9, .experts = 23, .seed = 5};
+    options.fp8 = name == "glm-fp8";
+    const SynthCheckpoint checkpoint = must(name == "k3"      ? kimi_k3::synth_checkpoint(options)
+                                            : name == "olmoe" ? olmoe::synth_checkpoint(options)
+                                            : name == "v4"    ? deepseek_v4::synth_checkpoint(options)
+                                                              : glm_dsa::synth_checkpoint(options));
+    must(write_synth(checkpoint, to, {.durability = Durability::cached}, [](std::uint64_t, std::uint64_t) {}));
   }
   TempDir dir_;
 };
