@@ -11,6 +11,7 @@ void add_bench(CLI::App& app, Chosen& chosen) {
   add_bench_index(*command, chosen);
   add_bench_io(*command, chosen);
   add_bench_kernels(*command, chosen);
+  add_bench_threads(*command, chosen);
   add_bench_token(*command, chosen);
 }
 

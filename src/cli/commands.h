@@ -35,6 +35,7 @@ void add_bench(CLI::App& app, Chosen& chosen);
 void add_bench_index(CLI::App& bench, Chosen& chosen);
 void add_bench_io(CLI::App& bench, Chosen& chosen);
 void add_bench_kernels(CLI::App& bench, Chosen& chosen);
+void add_bench_threads(CLI::App& bench, Chosen& chosen);
 void add_bench_token(CLI::App& bench, Chosen& chosen);
 
 }  // namespace sluice::cli

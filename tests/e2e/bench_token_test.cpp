@@ -1,4 +1,4 @@
-// What `sluice bench token` prints explains itself: the ratio follows from its own figures.
+// What `sluice bench token` prints explains itself: the ratio follows from its own figures. And `bench threads`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,6 +33,16 @@ TEST(BenchToken, ItsFiguresExplainEachOther) {
   EXPECT_EQ(figure(1, "trunk_bytes_per_token"), 0);
   EXPECT_EQ(figure(1, "expert_bytes_per_token"), 0);  // all were loaded before the first token that counts
   EXPECT_EQ(figure(1, "expert_hit_rate"), 1);
+}
+
+TEST(BenchThreads, TellsWhatALoopCostsAndWhatANeighbourLeaves) {
+  const Outcome outcome = sluice({"bench", "threads", "--threads", "2", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json bench = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(bench.at("threads"), 2);
+  EXPECT_EQ(bench.at("loops").size(), 3u);
+  for (const char* speed : {"speed", "speed_beside"}) EXPECT_GT(bench.at(speed).get<double>(), 0) << speed;
+  EXPECT_LE(bench.at("fair_share").get<double>(), 1);
 }
 
 TEST(BenchToken, RefusesABudgetBelowTheMinimum) {
