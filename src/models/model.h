@@ -14,6 +14,7 @@
 #include "compute/ops.h"
 #include "models/chat_format.h"
 #include "models/draft_head.h"
+#include "moe/foresight.h"
 #include "moe/routes.h"
 #include "residency/expert_store.h"
 #include "residency/id_table.h"
@@ -51,6 +52,9 @@ struct ForwardBatch {
   std::function<void(int layer, Rows residual)> after_layer = {};
   // Called with each layer's choice of experts, [rows, top_k]; may be empty. For traces and goldens.
   std::function<void(int layer, const Routes& routes)> routed = {};
+  // Called before it with what the layer's router would have said earlier; may be empty. Layers that are routed by a
+  // table have nothing to say. For traces.
+  ExpertsForeseen foreseen = {};
   // Called by layers that choose the keys that attention may see, if anything had to be left out; may be empty. For
   // goldens. `scores` are those of all positions up to the row's own.
   KeysChosen keys_chosen = {};

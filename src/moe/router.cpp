@@ -12,15 +12,20 @@ namespace sluice {
 
 namespace {
 
+// Orders ids by choice, the larger first; ties: the lower id.
+struct Better {
+  std::span<const float> choice;
+  bool operator()(int a, int b) const {
+    const float left = choice[static_cast<std::size_t>(a)], right = choice[static_cast<std::size_t>(b)];
+    return left != right ? left > right : a < b;
+  }
+};
+
 // The ids of the top_k largest choices, ascending by id. `ids` is scratch that keeps its room between rows.
 void pick(std::span<const float> choice, int top_k, std::vector<int>& ids) {
   ids.resize(choice.size());
   std::iota(ids.begin(), ids.end(), 0);
-  const auto better = [&](int a, int b) {
-    const float left = choice[static_cast<std::size_t>(a)], right = choice[static_cast<std::size_t>(b)];
-    return left != right ? left > right : a < b;
-  };
-  std::nth_element(ids.begin(), ids.begin() + (top_k - 1), ids.end(), better);
+  std::nth_element(ids.begin(), ids.begin() + (top_k - 1), ids.end(), Better{choice});
   ids.resize(static_cast<std::size_t>(top_k));
   std::sort(ids.begin(), ids.end());
 }
@@ -51,6 +56,15 @@ void keep_groups(std::span<float> choice, const RouterRule& rule) {
       std::ranges::fill(choice.subspan(group * width, width), -std::numeric_limits<float>::infinity());
 }
 
+// What one row chooses by: its scores s and the bias, in the groups that it may choose from.
+void fill_choice(std::span<const float> s, std::span<const float> bias, const RouterRule& rule,
+                 std::vector<float>& choice) {
+  choice.assign(s.begin(), s.end());
+  if (!bias.empty())
+    std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
+  if (rule.groups > 1) keep_groups(choice, rule);
+}
+
 // Appends the routes of one row to the chosen experts, ascending. s: the row's scores.
 void add_routes(std::span<const float> s, std::span<const int> experts, const RouterRule& rule, Routes& routes) {
   float sum = 0;
@@ -70,19 +84,29 @@ Routes empty_routes(int rows, int top_k) {
 
 Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule) {
   Routes routes = empty_routes(scores.rows, rule.top_k);
-  std::vector<float> choice(static_cast<std::size_t>(scores.width));
+  std::vector<float> choice;
   std::vector<int> ids;
   for (int row = 0; row < scores.rows; ++row) {
     const std::span<const float> s = scores[row];
-    if (bias.empty())
-      std::ranges::copy(s, choice.begin());
-    else
-      std::transform(s.begin(), s.end(), bias.begin(), choice.begin(), [](float score, float b) { return score + b; });
-    if (rule.groups > 1) keep_groups(choice, rule);
+    fill_choice(s, bias, rule, choice);
     pick(choice, rule.top_k, ids);
     add_routes(s, ids, rule, routes);
   }
   return routes;
+}
+
+ExpertRanking rank_experts(const RouterScores& from, int count) {
+  const RouterRule& rule = from.rule;
+  ExpertRanking ranking{from.scores.rows, std::min(count, from.scores.width / rule.groups * rule.groups_kept), {}};
+  std::vector<float> choice;
+  std::vector<int> ids;
+  for (int row = 0; row < from.scores.rows; ++row) {
+    fill_choice(from.scores[row], from.bias, rule, choice);
+    pick(choice, ranking.count, ids);
+    std::ranges::sort(ids, Better{choice});
+    ranking.experts.insert(ranking.experts.end(), ids.begin(), ids.end());
+  }
+  return ranking;
 }
 
 Routes weigh_experts(Rows scores, std::span<const int> experts, const RouterRule& rule) {

@@ -115,5 +115,31 @@ TEST(Routes, GroupsAreTheUnionInAscendingOrder) {
   EXPECT_EQ(groups[3].routes, (std::vector<int>{1, 3}));
 }
 
+// The first of a ranking are those that are chosen, with a bias, with groups and without, ties among them.
+TEST(Router, RanksFirstWhomItChooses) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    const bool grouped = round % 2 == 1;
+    std::vector<float> scores(12), bias(12);
+    for (float& score : scores) score = static_cast<float>(random() % 8) / 8;
+    for (float& one : bias) one = static_cast<float>(random() % 4) / 16;
+    const RouterScores from{
+        one_row(scores), bias, {.top_k = 3, .groups = grouped ? 4 : 1, .groups_kept = grouped ? 2 : 1}};
+    const Routes chosen = choose_experts(from);
+    const ExpertRanking ranked = rank_experts(from, 6);
+    ASSERT_EQ(ranked.of(0).size(), 6u);
+    std::vector<int> first(ranked.of(0).begin(), ranked.of(0).begin() + 3), wanted;
+    for (const Route& route : chosen.of(0)) wanted.push_back(route.expert);
+    std::ranges::sort(first);
+    EXPECT_EQ(first, wanted);
+    const auto choice = [&](int expert) {
+      return scores[static_cast<std::size_t>(expert)] + bias[static_cast<std::size_t>(expert)];
+    };
+    for (std::size_t place = 1; place < 6; ++place)
+      EXPECT_GE(choice(ranked.of(0)[place - 1]), choice(ranked.of(0)[place]));
+    EXPECT_EQ(rank_experts(from, 100).count, grouped ? 6 : 12);  // all that may be chosen
+  }
+}
+
 }  // namespace
 }  // namespace sluice

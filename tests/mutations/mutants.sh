@@ -140,7 +140,7 @@ mutant "v4 parity: rotated numbers of keys in FP8 too" $v4/rounding.h 's/x\.widt
 mutant "v4 parity: compressed entries not in FP8" $v4/compressor.cpp 's/pass\.rounding\.key\(entries,/pass.rounding.key(entries.slice(0, 0),/'
 mutant "v4 parity: index keys as other entries" $v4/compressor.cpp 's/whom_ == For::attention\)/whom_ != For(2))/'
 mutant "v4 parity: index queries not in FP4" $v4/indexer.cpp 's/  pass\.rounding\.index\(.*?\n//'
-mutant "v4 parity: router sees FP8" $v4/moe.cpp 's/(    routes = route\(pass, layer, w\);\n)/    pass.rounding.input(pass.x);\n$1/'
+mutant "v4 parity: router sees FP8" $v4/moe.cpp 's/(  const Rows scores = scores_\.slice.*?\n)/  pass.rounding.input(pass.x);\n$1/'
 mutant "v4 parity: compressor sees FP8" $v4/attention.cpp 's/(  pass\.choice\.clear\(\);\n)/  pass.rounding.input(pass.x);\n$1/'
 mutant "v4 parity: weights of routes outside" src/moe/expert_runner.cpp 's/inside = /inside = false \&\& /' src/moe/ram_tier.cpp 's/value = routes_->all\[route\]\.weight \* value/value = (0 * static_cast<float>(route) + 1) * value/'
 mutant "v4 parity: weights of attention not rounded" $v4/attention.cpp 's/\.bf16_weights = pass\.rounding\.parity\(\)/.bf16_weights = false/'

@@ -39,6 +39,7 @@ Layers::Layers(const V4Config& config, Rounding rounding, Workspace& work, int r
 
 Pass Layers::begin(std::span<const Segment> segments, std::span<const int> tokens, int offset, Observers observers) {
   const int rows = static_cast<int>(tokens.size());
+  foresight_.begin(observers.foreseen);
   Pass pass{*parts_.ops,
             *parts_.trunk,
             segments,
@@ -51,6 +52,7 @@ Pass Layers::begin(std::span<const Segment> segments, std::span<const int> token
             choice_,
             offset,
             observers,
+            foresight_,
             rounding_};
   for (const Segment& segment : segments) {
     fill(plain_angles_, pass.position(segment), pass.plain.slice(segment.first_row, segment.rows));
@@ -60,7 +62,9 @@ Pass Layers::begin(std::span<const Segment> segments, std::span<const int> token
 }
 
 Result<> Layers::run(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps) {
+  pass.foresight.note(pass.streams);
   TRY(attention_.run(pass, layer, logs, steps, connections_));
+  pass.foresight.note(pass.streams);
   return moe_.run(pass, layer, steps, connections_);
 }
 

@@ -35,6 +35,7 @@ class Layers {
   Attention attention_;
   Moe moe_;
   KeyChoice choice_;
+  Foresight foresight_;
 };
 
 // Rows without gaps, so that the streams of all rows are rows of one stride too.

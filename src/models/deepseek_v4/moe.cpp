@@ -43,11 +43,14 @@ Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnectio
   Routes routes;
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps.router));
-    streams.part(pass.ops, pass.streams, {w[router::hc_fn], w[router::hc_base], w[router::hc_scale]}, pass.x);
-    pass.rounding.tensor(pass.x);
-    pass.ops.rms_norm(pass.x, decode_vector(w[router::norm], vector_), config_.rms_norm_eps, pass.x);
-    pass.rounding.tensor(pass.x);
-    routes = route(pass, layer, w);
+    const auto scored = [&](Rows from, int = 0) { return score(pass, layer, w, from, streams); };
+    if (config_.hash_routed(layer)) {
+      const RouterScores now = scored(pass.streams);
+      routes = hash_routes(id_tables_[static_cast<std::size_t>(layer)], pass.tokens, now.scores, now.rule);
+    } else {
+      pass.foresight.ask(layer, scored);
+      routes = choose_experts(scored(pass.streams));
+    }
   }
   pass.rounding.input(pass.x);  // what is left to be done with it are products of experts
   if (pass.observers.routed) pass.observers.routed(layer, routes);
@@ -62,17 +65,22 @@ Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnectio
 }
 
 // s = sqrt(softplus(gate x)); the table says who works, or the best of s + bias. Weights are of s alone.
-Routes Moe::route(Pass& pass, int layer, const Lease& w) {
+RouterScores Moe::score(Pass& pass, int layer, const Lease& w, Rows streams, HyperConnections& connections) {
+  connections.part(pass.ops, streams, {w[router::hc_fn], w[router::hc_base], w[router::hc_scale]}, pass.x);
+  pass.rounding.tensor(pass.x);
+  pass.ops.rms_norm(pass.x, decode_vector(w[router::norm], vector_), config_.rms_norm_eps, pass.x);
+  pass.rounding.tensor(pass.x);
   const Rows scores = scores_.slice(0, pass.rows());
   const Product in[] = {{w[router::gate], pass.x, scores}};
   pass.ops.matmul(in);
   pass.ops.sqrt_softplus(scores, scores);
-  const RouterRule rule{.top_k = config_.num_experts_per_tok,
-                        .renormalize = config_.norm_topk_prob,
-                        .factor = config_.routed_scaling_factor};
-  if (config_.hash_routed(layer))
-    return hash_routes(id_tables_[static_cast<std::size_t>(layer)], pass.tokens, scores, rule);
-  return choose_experts(scores, decode_vector(w[router::bias], vector_), rule);
+  RouterScores scored{scores,
+                      {},
+                      {.top_k = config_.num_experts_per_tok,
+                       .renormalize = config_.norm_topk_prob,
+                       .factor = config_.routed_scaling_factor}};
+  if (!config_.hash_routed(layer)) scored.bias = decode_vector(w[router::bias], vector_);
+  return scored;
 }
 
 // The shared expert: the same function, not scaled.

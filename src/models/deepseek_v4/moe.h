@@ -20,7 +20,8 @@ class Moe {
   Result<> run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams);
 
  private:
-  Routes route(Pass& pass, int layer, const Lease& w);
+  // Of x, the normed mixture of the streams, which stays.
+  RouterScores score(Pass& pass, int layer, const Lease& w, Rows streams, HyperConnections& connections);
   Result<> share(Pass& pass, const LayerSteps& steps);
 
   const V4Config& config_;

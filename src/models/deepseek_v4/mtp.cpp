@@ -12,6 +12,7 @@ namespace {
 
 constexpr LogPlaces kLogs{.window = 0};
 const std::function<void(int, const Routes&)> kNobodyRouted;
+const ExpertsForeseen kNobodyForeseen;
 const KeysChosen kNobodyChosen;
 
 }  // namespace
@@ -57,7 +58,7 @@ Result<DraftCursor> Mtp::extend(const DraftBatch& batch) {
   const int rows = batch.hidden.rows, last = rows - 1;
   SLUICE_CHECK(rows >= 1 && static_cast<std::size_t>(rows) == batch.next.size());
   const Segment segment{batch.state, 0, rows};
-  Pass pass = layers_.begin({&segment, 1}, batch.next, 0, {batch.routed, batch.keys_chosen});
+  Pass pass = layers_.begin({&segment, 1}, batch.next, 0, {batch.routed, kNobodyForeseen, batch.keys_chosen});
   if (Result<> done = run(pass, batch.hidden); !done) {
     batch.state->mark_broken();
     return tl::unexpected<Error>(std::move(done.error()));
@@ -82,7 +83,7 @@ Result<> Mtp::ahead(DraftCursor& cursor, int token, Rows logits) {
   for (int row = 0; row < drafted; ++row)
     std::copy_n(cursor.drafted.begin() + std::ptrdiff_t{row} * width, width, window.row(state.length() + row).begin());
   const Segment segment{&state, 0, 1};
-  Pass pass = layers_.begin({&segment, 1}, {&token, 1}, drafted, {kNobodyRouted, kNobodyChosen});
+  Pass pass = layers_.begin({&segment, 1}, {&token, 1}, drafted, {kNobodyRouted, kNobodyForeseen, kNobodyChosen});
   const int streams = config_.streams_width();
   if (Result<> done = run(pass, {cursor.hidden.data(), 1, streams, streams}); !done) {
     state.mark_broken();

@@ -22,6 +22,7 @@ struct Rotation {
 // Who is told what a pass does; see ForwardBatch.
 struct Observers {
   const std::function<void(int, const Routes&)>& routed;
+  const ExpertsForeseen& foreseen;
   const KeysChosen& keys_chosen;
 };
 
@@ -37,6 +38,7 @@ struct Pass {
   KeyChoice& choice;           // entries of the layer's compressed list, if it has to choose
   int offset;                  // positions between what the states hold and the first row: drafts before it
   Observers observers;
+  Foresight& foresight;
   Rounding rounding;
 
   int rows() const { return x.rows; }

@@ -61,7 +61,7 @@ Result<> Glm::forward(const ForwardBatch& batch) {
 Result<> Glm::run_layers(const ForwardBatch& batch) {
   const int rows = static_cast<int>(batch.tokens.size());
   SLUICE_CHECK(rows >= 1 && rows <= max_rows_);
-  Pass pass = layers_.begin(batch.segments, rows, {batch.routed, batch.keys_chosen});
+  Pass pass = layers_.begin(batch.segments, rows, {batch.routed, batch.foreseen, batch.keys_chosen});
   TRY(parts_.embedding->read(batch.tokens, pass.residual));
   for (std::size_t layer = 0; layer < steps_.layers.size(); ++layer) {
     TRY(batch.still_wanted());

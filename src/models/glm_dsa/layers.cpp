@@ -32,6 +32,7 @@ Layers::Layers(const GlmConfig& config, Workspace& work, int rows, const ModelPa
       moe_((rewound(work, after_shared_), config), work, rows, parts.ops, parts.experts) {}
 
 Pass Layers::pass_over(std::span<const Segment> segments, int rows, bool leaves_keys, const Observers& observers) {
+  foresight_.begin(observers.foreseen);
   return {*parts_.ops,
           *parts_.trunk,
           segments,
@@ -43,6 +44,7 @@ Pass Layers::pass_over(std::span<const Segment> segments, int rows, bool leaves_
           choice_,
           leaves_keys,
           observers.routed,
+          foresight_,
           observers.keys_chosen};
 }
 
@@ -66,8 +68,10 @@ Pass Layers::begin_ahead(const Segment& segment, int position, const std::vector
 }
 
 Result<> Layers::run(Pass& pass, int layer, LogPlaces logs, const LayerSteps& steps) {
+  pass.foresight.note(pass.residual);
   TRY(attention_.run(pass, layer, logs, steps.attention));
   pass.ops.add(pass.output, pass.residual);
+  pass.foresight.note(pass.residual);
   TRY(config_.dense(layer) ? dense_.run(pass, steps.ffn) : moe_.run(pass, layer, steps.ffn));
   pass.ops.add(pass.output, pass.residual);
   return {};

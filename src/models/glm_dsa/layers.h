@@ -10,6 +10,7 @@ namespace sluice::glm_dsa {
 // Who is told what a pass does; see ForwardBatch.
 struct Observers {
   const std::function<void(int, const Routes&)>& routed;
+  const ExpertsForeseen& foreseen;
   const KeysChosen& keys_chosen;
 };
 
@@ -43,6 +44,7 @@ class Layers {
   DenseMlp dense_;
   Moe moe_;
   KeyChoice choice_;
+  Foresight foresight_;
 };
 
 }  // namespace sluice::glm_dsa

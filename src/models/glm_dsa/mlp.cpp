@@ -57,8 +57,8 @@ Result<> Moe::run(Pass& pass, int layer, int first_step) {
   Routes routes;
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.ops.rms_norm(pass.residual, decode_vector(w[router::post_norm], vector_), config_.rms_norm_eps, pass.x);
-    routes = route(pass, w);
+    pass.foresight.ask(layer, [&](Rows earlier, int) { return score(pass, w, earlier); });
+    routes = choose_experts(score(pass, w, pass.residual));
   }
   if (pass.routed) pass.routed(layer, routes);
   runner_->start(layer, pass.x, routes, outputs_);
@@ -76,18 +76,20 @@ Result<> Moe::run(Pass& pass, int layer, int first_step) {
   return {};
 }
 
-Routes Moe::route(Pass& pass, const Lease& w) {
+RouterScores Moe::score(Pass& pass, const Lease& w, Rows residual) {
+  pass.ops.rms_norm(residual, decode_vector(w[router::post_norm], vector_), config_.rms_norm_eps, pass.x);
   const Rows scores = scores_.slice(0, pass.rows());
   const Product in[] = {{w[router::gate], pass.x, scores}};
   pass.ops.matmul(in);
   pass.ops.sigmoid(scores, scores);
-  return choose_experts(scores, decode_vector(w[router::bias], vector_),
-                        {.top_k = config_.num_experts_per_tok,
-                         .renormalize = config_.norm_topk_prob,
-                         .factor = config_.routed_scaling_factor,
-                         .sum_epsilon = kRouterSumEpsilon,
-                         .groups = config_.n_group,
-                         .groups_kept = config_.topk_group});
+  return {scores,
+          decode_vector(w[router::bias], vector_),
+          {.top_k = config_.num_experts_per_tok,
+           .renormalize = config_.norm_topk_prob,
+           .factor = config_.routed_scaling_factor,
+           .sum_epsilon = kRouterSumEpsilon,
+           .groups = config_.n_group,
+           .groups_kept = config_.topk_group}};
 }
 
 }  // namespace sluice::glm_dsa

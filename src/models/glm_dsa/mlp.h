@@ -28,7 +28,7 @@ class Moe {
   Result<> run(Pass& pass, int layer, int first_step);  // as DenseMlp's
 
  private:
-  Routes route(Pass& pass, const Lease& w);
+  RouterScores score(Pass& pass, const Lease& w, Rows residual);  // and x, its norm
 
   const GlmConfig& config_;
   Rows scores_, outputs_, shared_gate_, shared_up_, shared_out_, vector_;

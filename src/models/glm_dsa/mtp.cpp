@@ -14,6 +14,7 @@ namespace {
 constexpr LogPlaces kLogs{0, 1};
 const std::function<void(int, Rows)> kNobodyAfterLayer;
 const std::function<void(int, const Routes&)> kNobodyRouted;
+const ExpertsForeseen kNobodyForeseen;
 const KeysChosen kNobodyChosen;
 
 }  // namespace
@@ -58,7 +59,7 @@ Result<DraftCursor> Mtp::extend(const DraftBatch& batch) {
   const int rows = batch.hidden.rows, last = rows - 1;
   SLUICE_CHECK(rows >= 1 && static_cast<std::size_t>(rows) == batch.next.size());
   const Segment segment{batch.state, 0, rows};
-  Pass pass = layers_.begin({&segment, 1}, rows, {batch.routed, batch.keys_chosen});
+  Pass pass = layers_.begin({&segment, 1}, rows, {batch.routed, kNobodyForeseen, batch.keys_chosen});
   DraftCursor cursor{batch.state, batch.state->length() + last, {}, {}};
   if (Result<> done = run(pass, batch.next, batch.hidden, batch.after_layer); !done) {
     batch.state->mark_broken();
@@ -79,7 +80,8 @@ Result<DraftCursor> Mtp::extend(const DraftBatch& batch) {
 // The keys of step 0 serve all later ones, which are not among them (4.4); what is fed back is m, after the norm (4.2).
 Result<> Mtp::ahead(DraftCursor& cursor, int token, Rows logits) {
   const Segment segment{cursor.state, 0, 1};
-  Pass pass = layers_.begin_ahead(segment, cursor.position + 1, cursor.keys, {kNobodyRouted, kNobodyChosen});
+  Pass pass =
+      layers_.begin_ahead(segment, cursor.position + 1, cursor.keys, {kNobodyRouted, kNobodyForeseen, kNobodyChosen});
   TRY(run(pass, {&token, 1}, {cursor.hidden.data(), 1, config_.hidden_size, config_.hidden_size}, kNobodyAfterLayer));
   ++cursor.position;
   std::ranges::copy(pass.x[0], cursor.hidden.begin());

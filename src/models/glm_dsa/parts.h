@@ -19,6 +19,7 @@ struct Pass {
   KeyChoice& choice;  // of the nearest layer with an indexer
   bool leaves_keys;   // false: rows that draft ahead; they see `choice` and are seen by nobody
   const std::function<void(int, const Routes&)>& routed;
+  Foresight& foresight;
   const KeysChosen& keys_chosen;
   int rows() const { return x.rows; }
 };

@@ -57,11 +57,15 @@ Result<> KimiK3::run_layers(const ForwardBatch& batch) {
             batch.segments,
             buffers_.residual,
             buffers_.x.slice(0, rows),
-            buffers_.output.slice(0, rows)};
+            buffers_.output.slice(0, rows),
+            foresight_};
+  foresight_.begin(batch.foreseen);
   for (int layer = 0; layer < layers_; ++layer) {
     TRY(batch.still_wanted());
+    pass.foresight.note(pass.residual.prefix(), pass.residual.snapshots());
     TRY(attention(pass, layer));
     pass.residual.add(pass.ops, pass.output);
+    pass.foresight.note(pass.residual.prefix(), pass.residual.snapshots());
     TRY(mlp(pass, layer, batch));
     pass.residual.add(pass.ops, pass.output);
     if (batch.after_layer) batch.after_layer(layer, pass.residual.prefix());

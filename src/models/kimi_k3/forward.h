@@ -38,6 +38,7 @@ class KimiK3 final : public Model {
   WalkSteps steps_;
   Workspace work_;
   Buffers buffers_;
+  Foresight foresight_;
 };
 
 }  // namespace sluice::kimi_k3

@@ -79,8 +79,8 @@ Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::functi
   Routes routes;
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.residual.read(pass.ops, w[router::res_norm], w[router::res_proj], w[router::post_norm], pass.x);
-    routes = route(pass, w);
+    pass.foresight.ask(layer, [&](Rows prefix, int snapshots) { return score(pass, w, {snapshots, prefix}, {}); });
+    routes = choose_experts(score(pass, w, pass.residual.now(), z_.slice(0, rows)));
   }
   if (routed) routed(layer, routes);
   runner_->start(layer, z_.slice(0, rows), routes, outputs_);
@@ -107,18 +107,19 @@ Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::functi
   return {};
 }
 
-Routes LatentMoe::route(Pass& pass, const Lease& w) {
+RouterScores LatentMoe::score(Pass& pass, const Lease& w, const ResidualStream::Moment& stream, Rows z) {
+  pass.residual.read_at(stream, pass.ops, w[router::res_norm], w[router::res_proj], w[router::post_norm], pass.x);
   const Rows scores = scores_.slice(0, pass.rows());
   // The router sees the full width; the experts work on the latent z.
-  const Product in[] = {{w[router::gate], pass.x, scores},
-                        {w[router::latent_down_proj], pass.x, z_.slice(0, pass.rows())}};
-  pass.ops.matmul(in);
+  const Product in[] = {{w[router::gate], pass.x, scores}, {w[router::latent_down_proj], pass.x, z}};
+  pass.ops.matmul(std::span(in).first(z.data != nullptr ? 2 : 1));
   pass.ops.sigmoid(scores, scores);
-  return choose_experts(scores, decode_vector(w[router::bias], vector_),
-                        {.top_k = config_.num_experts_per_token,
-                         .renormalize = config_.moe_renormalize,
-                         .factor = config_.routed_scaling_factor,
-                         .sum_epsilon = kRouterSumEpsilon});
+  return {scores,
+          decode_vector(w[router::bias], vector_),
+          {.top_k = config_.num_experts_per_token,
+           .renormalize = config_.moe_renormalize,
+           .factor = config_.routed_scaling_factor,
+           .sum_epsilon = kRouterSumEpsilon}};
 }
 
 }  // namespace sluice::kimi_k3

@@ -38,7 +38,8 @@ class LatentMoe {
   static ExpertSpec expert_spec(const KimiK3Config& config);
 
  private:
-  Routes route(Pass& pass, const Lease& w);  // and z = W_rdown x
+  // And x, what the router sees of the stream, and z = W_rdown x, if z has room.
+  RouterScores score(Pass& pass, const Lease& w, const ResidualStream::Moment& stream, Rows z);
 
   const KimiK3Config& config_;
   Rows scores_, z_, outputs_, sum_, shared_gate_, shared_up_, shared_out_, vector_;

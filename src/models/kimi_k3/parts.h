@@ -16,6 +16,7 @@ struct Pass {
   std::span<const Segment> segments;
   ResidualStream& residual;
   Rows x, output;
+  Foresight& foresight;
   int rows() const { return x.rows; }
 };
 

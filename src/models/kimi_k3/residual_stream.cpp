@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "models/common/vectors.h"
 
 namespace sluice::kimi_k3 {
@@ -23,20 +22,22 @@ Rows ResidualStream::begin(int rows) {
   return prefix();
 }
 
-void ResidualStream::read(Ops& ops, const WeightView& res_norm, const WeightView& res_proj, const WeightView& norm,
-                          Rows x) {
-  SLUICE_DCHECK(!prefix_empty_);
+void ResidualStream::read_at(const Moment& moment, Ops& ops, const WeightView& res_norm, const WeightView& res_proj,
+                             const WeightView& norm, Rows x) {
   const std::span<const float> gain = decode_vector(norm, gain_);
-  if (prefix_ == 0) {  // layer 0: no snapshot yet, attention reads the embedding
-    ops.rms_norm(prefix(), gain, config_.rms_norm_eps, x);
+  if (moment.snapshots == 0) {  // layer 0: no snapshot yet, attention reads the embedding
+    ops.rms_norm(moment.prefix, gain, config_.rms_norm_eps, x);
     return;
   }
   const std::span<float> fold = decode_vector(res_norm, fold_);  // f = γ ⊙ p
   const std::span<const float> projection = decode_vector(res_proj, x.slice(0, 1));
   std::ranges::transform(fold, projection, fold.begin(), [](float g, float p) { return g * p; });
   std::vector<Rows> sources;
-  for (std::size_t source = 0; source <= prefix_; ++source) sources.push_back(stream_[source].slice(0, rows_));
-  ops.attention_residual(sources, fold, config_.rms_norm_eps, x, last_weights());
+  for (int source = 0; source < moment.snapshots; ++source)
+    sources.push_back(stream_[static_cast<std::size_t>(source)].slice(0, rows_));
+  sources.push_back(moment.prefix);
+  ops.attention_residual(sources, fold, config_.rms_norm_eps, x,
+                         weights_.slice(0, rows_).columns(0, moment.snapshots + 1));
   ops.rms_norm(x, gain, config_.rms_norm_eps, x);
 }
 

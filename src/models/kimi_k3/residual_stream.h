@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "compute/ops.h"
 #include "compute/workspace.h"
 #include "models/kimi_k3/config.h"
@@ -24,16 +25,31 @@ class ResidualStream {
 
   // x = rms_norm(mix; norm), mix = the attention residual of all snapshots and the prefix, or the prefix itself while
   // it is alone.
-  void read(Ops& ops, const WeightView& res_norm, const WeightView& res_proj, const WeightView& norm, Rows x);
+  void read(Ops& ops, const WeightView& res_norm, const WeightView& res_proj, const WeightView& norm, Rows x) {
+    read_at(now(), ops, res_norm, res_proj, norm, x);
+  }
+  // The same as if the stream were what it was at another moment of the pass: snapshots never change, so their number
+  // and a copy of the prefix say all.
+  struct Moment {
+    int snapshots = 0;
+    Rows prefix;
+  };
+  Moment now() const {
+    SLUICE_DCHECK(!prefix_empty_);
+    return {snapshots(), prefix()};
+  }
+  void read_at(const Moment& moment, Ops& ops, const WeightView& res_norm, const WeightView& res_proj,
+               const WeightView& norm, Rows x);
 
   // At a block boundary the prefix becomes a snapshot, and the next sub-layer output begins a new prefix.
   void close_block();
   // Adds a sub-layer's output.
   void add(Ops& ops, Rows output);
 
+  int snapshots() const { return static_cast<int>(prefix_); }
   Rows prefix() const { return stream_[prefix_].slice(0, rows_); }
   // Receives the mix weights of the last read [rows, sources]; for goldens. Empty data: not wanted.
-  Rows last_weights() const { return weights_.slice(0, rows_).columns(0, static_cast<int>(prefix_) + 1); }
+  Rows last_weights() const { return weights_.slice(0, rows_).columns(0, snapshots() + 1); }
 
  private:
   const KimiK3Config& config_;

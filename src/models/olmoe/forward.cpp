@@ -24,13 +24,17 @@ Result<> Olmoe::run_layers(const ForwardBatch& batch) {
                  b_.sin.slice(segment.first_row, segment.rows));
 
   TRY(parts_.embedding->read(batch.tokens, b_.h));
+  foresight_.begin(batch.foreseen);
   for (int layer = 0; layer < layers_; ++layer) {
     TRY(batch.still_wanted());
     Routes routes;
     {
       TRY_TAKE(const Lease w, parts_.trunk->acquire(layer));
+      foresight_.note(b_.h);
       attention(layer, w, batch);
-      routes = route(w);
+      foresight_.note(b_.h);
+      foresight_.ask(layer, [&](Rows earlier, int) { return score(w, earlier); });
+      routes = choose_experts(score(w, b_.h));
     }
     if (batch.routed) batch.routed(layer, routes);
     TRY(experts(layer, routes));
@@ -71,12 +75,12 @@ void Olmoe::attention(int layer, const Lease& w, const ForwardBatch& batch) {
 
 // x = RMSNorm(h); p = softmax(W_gate x) over all experts; the top_k largest work, with weight p or, if norm_topk_prob,
 // p over their sum.
-Routes Olmoe::route(const Lease& w) {
-  norm(b_.h, w[layer_step::post_norm], b_.x);
+RouterScores Olmoe::score(const Lease& w, Rows h) {
+  norm(h, w[layer_step::post_norm], b_.x);
   const Product logits[] = {{w[layer_step::router], b_.x, b_.p}};
   parts_.ops->matmul(logits);
   parts_.ops->softmax(b_.p);
-  return choose_experts(b_.p, {}, {.top_k = config_.num_experts_per_tok, .renormalize = config_.norm_topk_prob});
+  return {b_.p, {}, {.top_k = config_.num_experts_per_tok, .renormalize = config_.norm_topk_prob}};
 }
 
 // h += Σ w_e · W_down (silu(W_gate x) · W_up x) over the chosen experts.

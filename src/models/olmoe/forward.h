@@ -42,7 +42,7 @@ class Olmoe final : public Model {
 
   Result<> run_layers(const ForwardBatch& batch);
   void attention(int layer, const Lease& w, const ForwardBatch& batch);
-  Routes route(const Lease& w);
+  RouterScores score(const Lease& w, Rows h);
   Result<> experts(int layer, const Routes& routes);
   Result<> head(const ForwardBatch& batch);
   void norm(Rows from, const WeightView& weight, Rows to);  // to = RMSNorm(from; weight)
@@ -55,6 +55,7 @@ class Olmoe final : public Model {
   Workspace work_;
   Buffers all_, b_;  // for max_rows_ rows; for the rows of this batch
   WideRows wide_;
+  Foresight foresight_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;
 };
