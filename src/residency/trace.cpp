@@ -8,12 +8,13 @@
 #include <fstream>
 #include <map>
 #include <ostream>
+#include <utility>
 
 namespace sluice {
 
 namespace {
 
-constexpr std::string_view kShape = "# sluice routing trace: ";
+constexpr std::string_view kShape = "# sluice routing trace: ", kForeseen = "# foreseen ";
 constexpr std::int64_t kMostLayers = 1 << 14, kMostExperts = 1 << 20, kMostTokens = std::int64_t{1} << 40;
 constexpr std::int64_t kMostPairs = 1 << 24;                // layers * experts: replays keep tables of all
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of an expert: those of all layers are summed
@@ -63,6 +64,7 @@ class Parser {
   Result<> line(std::string_view text) {
     ++number_;
     if (text.starts_with(kShape)) return shape(text.substr(kShape.size()));
+    if (text.starts_with(kForeseen)) return foreseen(text.substr(kForeseen.size()));
     if (text.starts_with('#')) return {};
     if (!read_numbers(text, numbers_)) return bad("is not a line of whole numbers");
     if (numbers_.empty()) return {};
@@ -85,7 +87,11 @@ class Parser {
     TRY(check_pairs(static_cast<std::int64_t>(trace_.layer_bytes.size()), experts_));
     narrowest_ = std::min(narrowest_, ids.size());
     if (numbers_[0] == 1) ++decode_widths_[ids.size()];
-    trace_.lines.push_back({numbers_[0] == 1, numbers_[1], static_cast<int>(numbers_[2]), count_uses(ids)});
+    if (foreseen_layer_ >= 0 && foreseen_layer_ != numbers_[2])
+      return bad(fmt::format("is about layer {}, and what was foreseen about layer {}", layer, foreseen_layer_));
+    trace_.lines.push_back(
+        {numbers_[0] == 1, numbers_[1], static_cast<int>(numbers_[2]), count_uses(ids), std::exchange(foreseen_, {})});
+    foreseen_layer_ = -1;
     return {};
   }
 
@@ -119,6 +125,20 @@ class Parser {
     if (layers * experts <= kMostPairs) return {};
     return bad(fmt::format("makes it {} layers of {} experts, more than 2^24 in all", layers, experts));
   }
+  // Of the next line.
+  Result<> foreseen(std::string_view text) {
+    for (const AskedBefore when : kAskedBefore) {
+      const std::string_view name = name_of(when);
+      if (!text.starts_with(name) || !text.substr(name.size()).starts_with(' ')) continue;
+      if (!read_numbers(text.substr(name.size()), numbers_) || numbers_.size() < 2 || numbers_[0] >= kMostLayers ||
+          *std::ranges::max_element(numbers_) >= kMostExperts)
+        break;
+      foreseen_layer_ = numbers_[0];
+      foreseen_[static_cast<std::size_t>(when)].assign(numbers_.begin() + 1, numbers_.end());
+      return {};
+    }
+    return bad("is not what was foreseen: when layer expert...");
+  }
   Result<> shape(std::string_view text) {
     if (!read_numbers(text, numbers_) || numbers_.size() != 4 || numbers_[0] < 1 || numbers_[0] > kMostLayers ||
         numbers_[1] < 1 || numbers_[1] > kMostExperts || numbers_[2] < 1 || numbers_[2] > numbers_[1] ||
@@ -139,6 +159,8 @@ class Parser {
   std::size_t narrowest_ = static_cast<std::size_t>(kMostExperts);
   std::map<std::size_t, int> decode_widths_;
   std::vector<std::int64_t> numbers_;
+  std::int64_t foreseen_layer_ = -1;  // of the line to come; -1: nothing was
+  std::array<std::vector<int>, kForesights> foreseen_;
 };
 
 }  // namespace
@@ -175,6 +197,12 @@ void write_trace_shape(std::ostream& file, const Trace& shape) {
 void write_trace_line(std::ostream& file, bool decode, std::int64_t token, int layer, std::uint64_t expert_bytes,
                       std::span<const int> experts) {
   file << (decode ? 1 : 0) << ' ' << token << ' ' << layer << ' ' << expert_bytes;
+  for (const int expert : experts) file << ' ' << expert;
+  file << '\n';
+}
+
+void write_foreseen(std::ostream& file, AskedBefore when, int layer, std::span<const int> experts) {
+  file << kForeseen << name_of(when) << ' ' << layer;
   for (const int expert : experts) file << ' ' << expert;
   file << '\n';
 }

@@ -3,9 +3,12 @@
 // A line is one request to the expert store: phase (0 prefill, 1 decode), token (of its first row), layer, bytes of one
 // expert of the layer, then the expert ids of all rows, as many as rows * top_k, repeats included. Lines that begin
 // with # are comments; the first one sluice writes names the model's shape, so that a replay makes the same policy as
-// the run did. Shapes of other traces are found from their lines.
+// the run did. Shapes of other traces are found from their lines. Another kind of comment tells what the layer's router
+// would have said earlier, of the one row of the line that follows:
+//   # foreseen WHEN layer expert...     WHEN as name_of(AskedBefore); the experts it named, the best first
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <iosfwd>
 #include <span>
@@ -13,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "residency/asked_before.h"
 #include "residency/policy.h"
 
 namespace sluice {
@@ -22,6 +26,8 @@ struct TraceLine {
   std::int64_t token = 0;
   int layer = 0;
   std::vector<ExpertUse> uses;  // distinct, ascending
+  // By AskedBefore: whom the layer's router would have named then, the best first. Empty: it was not asked.
+  std::array<std::vector<int>, kForesights> foreseen = {};
 };
 
 struct Trace {
@@ -42,5 +48,7 @@ Result<Trace> parse_trace(std::istream& text, const std::string& name);
 void write_trace_shape(std::ostream& file, const Trace& shape);
 void write_trace_line(std::ostream& file, bool decode, std::int64_t token, int layer, std::uint64_t expert_bytes,
                       std::span<const int> experts);
+// Before the line it speaks of.
+void write_foreseen(std::ostream& file, AskedBefore when, int layer, std::span<const int> experts);
 
 }  // namespace sluice

@@ -1,6 +1,7 @@
 // What a routing trace is like: how much one token shares with those before it, and how unequal experts are.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,18 @@ struct TraceReport {
     std::uint64_t requests = 0, repeated = 0;
   };
   std::vector<LayerOverlap> layers;
+  // Of decode requests whose layer's router was asked earlier: those of experts that were among the first names, as
+  // many as were used, and among twice as many. Of those of them behind another decoded token: of experts that this one
+  // used.
+  struct Recall {
+    std::uint64_t requests = 0, named = 0, named_by_twice = 0;
+    std::uint64_t behind_another = 0, repeated = 0;
+  };
+  struct Foreseen {
+    Recall all;
+    std::vector<Recall> layers;
+  };
+  std::array<Foreseen, kForesights> foreseen;  // by AskedBefore; no requests: it was not asked then
   // All used experts, most uses first, then by layer and expert.
   std::vector<HotExpert> by_use;
   // Of all requests, the share that the hottest `share` of the used experts take.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <sstream>
 
 #include "residency/replay.h"
@@ -110,6 +111,59 @@ TEST(TraceReport, CountsReuseOverlapAndHotExperts) {
   EXPECT_EQ(report.by_use[0].uses, 3u);
   EXPECT_DOUBLE_EQ(report.share_of_hottest(0.1), 3.0 / 12);
   EXPECT_DOUBLE_EQ(report.share_of_hottest(1), 1);
+}
+
+TEST(Trace, KeepsWhatWasForeseenOfALine) {
+  std::ostringstream text;
+  write_trace_line(text, false, 0, 1, 10, std::vector<int>{1, 2, 3, 1});
+  write_foreseen(text, AskedBefore::attention, 1, std::vector<int>{4, 2, 0, 7});
+  write_foreseen(text, AskedBefore::last_experts, 1, std::vector<int>{7, 4});
+  write_trace_line(text, true, 2, 1, 10, std::vector<int>{2, 4});
+  write_trace_line(text, true, 3, 1, 10, std::vector<int>{2, 5});
+  const Result<Trace> trace = parse(text.str());
+  ASSERT_TRUE(trace.has_value()) << trace.error().what;
+  ASSERT_EQ(trace->lines.size(), 3u);
+  using Names = std::array<std::vector<int>, kForesights>;
+  EXPECT_EQ(trace->lines[0].foreseen, Names{});
+  EXPECT_EQ(trace->lines[1].foreseen, (Names{{{4, 2, 0, 7}, {7, 4}}}));
+  EXPECT_EQ(trace->lines[2].foreseen, Names{});
+  EXPECT_EQ(trace->experts, 6);  // what is used counts
+  for (std::size_t at = 0, begin = 0; (at = text.str().find('\n', begin)) != std::string::npos; begin = at + 1) {
+    const std::string line = text.str().substr(begin, at - begin);
+    EXPECT_EQ(line.starts_with("# "), line.find("foreseen") != std::string::npos) << line;  // a comment to others
+  }
+}
+
+TEST(Trace, RefusesWhatWasForeseenOfNothing) {
+  for (const char* wrong : {"# foreseen attention 1 2 3\n1 0 0 10 2 3\n", "# foreseen attention 1\n1 0 1 10 2\n",
+                            "# foreseen yesterday 1 2\n1 0 1 10 2\n", "# foreseen attention 1 x\n1 0 1 10 2\n",
+                            "# foreseen attention 1 99999999\n1 0 1 10 2\n"}) {
+    const Result<Trace> trace = parse(wrong);
+    ASSERT_FALSE(trace.has_value()) << wrong;
+    EXPECT_THAT(trace.error().what, HasSubstr("t.trace: line")) << wrong;
+  }
+}
+
+// By hand: two layers, two of eight experts a token.
+TEST(TraceReport, ComparesWhatWasForeseenWithWhatWasUsed) {
+  const Result<Trace> trace = parse(
+      "0 0 0 10 1 2 5 6\n"
+      "# foreseen attention 0 1 5 2 6\n1 2 0 10 1 2\n"                                       // 1 of 2, 2 by twice
+      "# foreseen attention 1 0 1 2 3\n# foreseen last-experts 1 4 5 6 7\n1 2 1 10 0 1\n"    // 2, 2; 0, 0
+      "# foreseen attention 0 7 6 5 4\n1 3 0 10 2 4\n"                                       // 0, 1; 2 was used
+      "# foreseen attention 1 0 5 1 3\n# foreseen last-experts 1 1 3 0 7\n1 3 1 10 0 1\n");  // 1, 2; 1, 2; both were
+  ASSERT_TRUE(trace.has_value()) << trace.error().what;
+  const TraceReport report = report_on(*trace);
+  const auto numbers = [](const TraceReport::Recall& recall) {
+    return std::vector{recall.requests, recall.named, recall.named_by_twice, recall.behind_another, recall.repeated};
+  };
+  const TraceReport::Foreseen& attention = report.foreseen[0];
+  const TraceReport::Foreseen& last = report.foreseen[1];
+  EXPECT_EQ(numbers(attention.all), (std::vector<std::uint64_t>{8, 4, 7, 4, 3}));
+  EXPECT_EQ(numbers(attention.layers[0]), (std::vector<std::uint64_t>{4, 1, 3, 2, 1}));
+  EXPECT_EQ(numbers(attention.layers[1]), (std::vector<std::uint64_t>{4, 3, 4, 2, 2}));
+  EXPECT_EQ(numbers(last.all), (std::vector<std::uint64_t>{4, 1, 2, 2, 2}));
+  EXPECT_EQ(last.layers[0].requests, 0u);
 }
 
 }  // namespace
