@@ -35,7 +35,7 @@ struct RunFlags {
   std::string prompt, prompt_file, json, system, think, dump_logits, trace, profile, session, save_session, grammar,
       json_schema;
   std::vector<int> ids;
-  bool special = false, chat = false, recompute = false;
+  bool special = false, chat = false, recompute = false, predict = false;
   int max_tokens = 256;
 };
 
@@ -208,7 +208,7 @@ Result<> run(const RunFlags& flags) {
   options.context_need = static_cast<int>(prompt.ids.size()) + flags.max_tokens;
   TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
   TRY(use_session(flags, prompt, *engine));
-  if (trace) trace->attach(*engine);
+  if (trace) trace->attach(*engine, flags.predict);
   RunReport report;
   report.prompt_ids = prompt.ids;
   report.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -283,11 +283,16 @@ void add_run(CLI::App& app, Chosen& chosen) {
       ->add_option("--dump-logits", flags->dump_logits,
                    "Write the logits each token was chosen from: rows of little-endian fp32")
       ->type_name("FILE");
+  CLI::Option* const trace =
+      command
+          ->add_option("--trace", flags->trace,
+                       "Write the routing: which experts each layer asked for (see trace); nothing is drafted")
+          ->type_name("FILE")
+          ->excludes(recompute);
   command
-      ->add_option("--trace", flags->trace,
-                   "Write the routing: which experts each layer asked for (see trace); nothing is drafted")
-      ->type_name("FILE")
-      ->excludes(recompute);
+      ->add_flag("--predict", flags->predict,
+                 "Write with it, of decoded tokens, which experts each router would have named earlier")
+      ->needs(trace);
   command->add_option("--profile", flags->profile, "Write where the time went, for ui.perfetto.dev")->type_name("FILE");
   command
       ->add_option(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,66 @@ double share(std::uint64_t part, std::uint64_t of) {
   return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
 }
 
+// Layers of which something was foreseen, those with the least recall first.
+std::vector<std::size_t> by_recall(const TraceReport::Foreseen& foreseen) {
+  std::vector<std::size_t> layers;
+  for (std::size_t layer = 0; layer < foreseen.layers.size(); ++layer)
+    if (foreseen.layers[layer].requests > 0) layers.push_back(layer);
+  std::ranges::stable_sort(layers, {}, [&](std::size_t layer) {
+    return share(foreseen.layers[layer].named, foreseen.layers[layer].requests);
+  });
+  return layers;
+}
+
+nlohmann::json to_json(const TraceReport::Recall& recall) {
+  return {{"requests", recall.requests},
+          {"named", recall.named},
+          {"named_by_twice", recall.named_by_twice},
+          {"behind_another_token", recall.behind_another},
+          {"used_by_that", recall.repeated}};
+}
+
+// Null if nothing was.
+nlohmann::json foreseen_json(const TraceReport& report) {
+  nlohmann::json list;
+  for (const AskedBefore when : kAskedBefore) {
+    const TraceReport::Foreseen& foreseen = report.foreseen[static_cast<std::size_t>(when)];
+    if (foreseen.all.requests == 0) continue;
+    nlohmann::json one = to_json(foreseen.all);
+    one["before"] = name_of(when);
+    for (std::size_t layer = 0; layer < foreseen.layers.size(); ++layer) {
+      if (foreseen.layers[layer].requests == 0) continue;
+      nlohmann::json of_layer = to_json(foreseen.layers[layer]);
+      of_layer["layer"] = layer;
+      one["layers"].push_back(std::move(of_layer));
+    }
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
+std::string foreseen_text(const TraceReport& report) {
+  std::string text;
+  for (const AskedBefore when : kAskedBefore) {
+    const TraceReport::Foreseen& foreseen = report.foreseen[static_cast<std::size_t>(when)];
+    const TraceReport::Recall& all = foreseen.all;
+    if (all.requests == 0) continue;
+    const auto percent = [&](std::size_t layer) {
+      return 100 * share(foreseen.layers[layer].named, foreseen.layers[layer].requests);
+    };
+    const std::vector<std::size_t> layers = by_recall(foreseen);
+    text += fmt::format(
+        "  asked before {:<13} {:5.1f} % among as many names, {:5.1f} % among twice as many;"
+        " worst layer {} with {:.1f} %, best {} with {:.1f} %\n",
+        name_of(when), 100 * share(all.named, all.requests), 100 * share(all.named_by_twice, all.requests),
+        layers.front(), percent(layers.front()), layers.back(), percent(layers.back()));
+    text += fmt::format("    used by the token before {:5.1f} %\n", 100 * share(all.repeated, all.behind_another));
+  }
+  return text.empty()
+             ? text
+             : "\nof the experts a decoded token uses, named by their layer's router before its time:\n" + text;
+}
+
 nlohmann::json to_json(const Flags& flags, const Trace& trace, const TraceReport& report) {
   nlohmann::json json = {{"layers", trace.layers},
                          {"experts", trace.experts},
@@ -41,6 +102,7 @@ nlohmann::json to_json(const Flags& flags, const Trace& trace, const TraceReport
     if (report.layers[layer].requests > 0)
       json["overlap"].push_back(
           {{"layer", layer}, {"share", share(report.layers[layer].repeated, report.layers[layer].requests)}});
+  if (nlohmann::json foreseen = foreseen_json(report); !foreseen.is_null()) json["foreseen"] = std::move(foreseen);
   for (const double part : kShares)
     json["concentration"].push_back({{"hottest", part}, {"share", report.share_of_hottest(part)}});
   for (std::size_t rank = 0; rank < std::min(report.by_use.size(), static_cast<std::size_t>(flags.hottest)); ++rank) {
@@ -68,7 +130,8 @@ std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& r
     text += fmt::format("  {:>3}: {:5.1f} %{}", layer, 100 * share(overlap.repeated, overlap.requests),
                         ++shown % 6 == 0 ? "\n" : "");
   }
-  text += "\n\nrequests that the hottest experts take:\n";
+  text += "\n" + foreseen_text(report);
+  text += "\nrequests that the hottest experts take:\n";
   for (const double part : kShares)
     text += fmt::format("  hottest {:>2.0f} %   {:5.1f} %\n", 100 * part, 100 * report.share_of_hottest(part));
   for (std::size_t rank = 0; rank < std::min(report.by_use.size(), static_cast<std::size_t>(flags.hottest)); ++rank) {

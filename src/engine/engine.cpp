@@ -42,6 +42,7 @@ Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> gi
                        .hidden = options().draft_head ? hidden().slice(0, static_cast<int>(tokens.size())) : Rows{},
                        .after_layer = after_layer_,
                        .routed = routed_,
+                       .foreseen = foreseen_,
                        .given_up = std::move(given_up)});
   if (!outcome) {
     if (outcome.error().kind == ErrorKind::cancelled)

@@ -103,6 +103,8 @@ class Engine {
   const ExpertTable& expert_table() const { return survey_.bound.experts; }
   // Told about every layer's choice of experts; for traces and goldens. May be empty.
   void observe(std::function<void(int layer, const Routes&)> routed, std::function<void(int layer, Rows)> after_layer);
+  // From the next step on: told what routers would have said before their time. May be empty.
+  void foresee(ExpertsForeseen told) { foreseen_ = std::move(told); }
 
  private:
   Engine(Survey survey, const MemoryPlan& plan);
@@ -135,6 +137,7 @@ class Engine {
   std::size_t choosable_ = 0;
   std::unique_ptr<KeptSequences> kept_;
   std::function<void(int, const Routes&)> routed_;
+  ExpertsForeseen foreseen_;
   std::function<void(int, Rows)> after_layer_;
 };
 

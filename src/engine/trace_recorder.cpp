@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "residency/trace.h"
 
 namespace sluice {
@@ -13,7 +14,8 @@ Result<std::unique_ptr<TraceRecorder>> TraceRecorder::open(const std::string& pa
   return recorder;
 }
 
-void TraceRecorder::attach(Engine& engine) {
+void TraceRecorder::attach(Engine& engine, bool foresee) {
+  if (foresee) foreseeing_ = &engine;
   const ExpertTable& experts = engine.expert_table();
   Trace shape;
   shape.layers = experts.layers();
@@ -26,6 +28,15 @@ void TraceRecorder::attach(Engine& engine) {
         routed(layer, routes, experts.layout(layer, routes.all.front().expert).payload_bytes);
       },
       {});
+}
+
+void TraceRecorder::decoding() {
+  decode_ = true;
+  if (foreseeing_ == nullptr) return;
+  foreseeing_->foresee([this](int layer, AskedBefore when, const ExpertRanking& named) {
+    SLUICE_CHECK(named.rows == 1);
+    write_foreseen(file_, when, layer, named.of(0));
+  });
 }
 
 void TraceRecorder::routed(int layer, const Routes& routes, std::uint64_t expert_bytes) {
