@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "support/sluice_program.h"
 
@@ -52,6 +55,71 @@ TEST(Trace, TracingChangesNothing) {
             generated(demo_model(), kRequest).answer());
 }
 
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string without_comments(const std::string& trace) {
+  std::istringstream text(trace);
+  std::string lines;
+  for (std::string line; std::getline(text, line);)
+    if (!line.starts_with('#')) lines += line + '\n';
+  return lines;
+}
+
+class Prediction : public testing::TestWithParam<const char*> {};
+
+// Routers that are asked before their time change no token, no request and nothing of the trace but its comments.
+TEST_P(Prediction, ChangesNothing) {
+  const TempDir scratch;
+  const std::string plain = (scratch / "plain.trace").string(), asked = (scratch / "asked.trace").string();
+  const auto& [model, prompt] = subject(GetParam());
+  const Arguments request = prompt + Arguments{"--max-tokens", "16", "--temperature", "1", "--seed", "3"};
+  EXPECT_EQ(generated(model, request + Arguments{"--trace", asked, "--predict"}).answer(),
+            generated(model, request + Arguments{"--trace", plain}).answer());
+  EXPECT_EQ(without_comments(bytes_of(asked)), without_comments(bytes_of(plain)));
+  EXPECT_EQ(bytes_of(plain).find("foreseen"), std::string::npos);
+  EXPECT_NE(bytes_of(asked).find("# foreseen attention"), std::string::npos);
+  const auto replayed = [](const std::string& trace) {
+    return sluice({"trace", "replay", trace, "--slots", "30"}).out;
+  };
+  EXPECT_EQ(replayed(asked), replayed(plain));
+}
+
+// On the tokens of tests/golden/foresight.json, which the float64 oracle wrote, the same names come true, in every
+// layer.
+TEST_P(Prediction, NamesWhomTheOracleNames) {
+  const TempDir scratch;
+  const std::string trace = (scratch / "run.trace").string(), json_file = (scratch / "report.json").string();
+  const json golden = json::parse(std::ifstream(SLUICE_SOURCE_DIR "/tests/golden/foresight.json")).at(GetParam());
+  for (const json& text : golden) {
+    std::string ids;
+    for (const int id : text.at("prompt")) ids += (ids.empty() ? "" : ",") + std::to_string(id);
+    const Generated run =
+        generated(demo_model(GetParam()), {"--ids", ids, "--max-tokens", "48", "--trace", trace, "--predict"});
+    ASSERT_EQ(run.report.at("ids"), text.at("ids"));
+    const Outcome outcome = sluice({"trace", "report", trace, "--json", json_file});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("before its time"), std::string::npos);
+    const json found = report(json_file).at("foreseen");
+    ASSERT_EQ(found.size(), 2u);
+    for (const json& moment : found) {
+      json layers = json::object(), sum = json::object();
+      for (json layer : moment.at("layers")) {
+        const std::string number = std::to_string(layer.at("layer").get<int>());
+        layer.erase("layer");
+        for (const auto& [name, count] : layer.items()) sum[name] = sum.value(name, 0) + count.get<int>();
+        layers[number] = layer;
+      }
+      EXPECT_EQ(layers, text.at(moment.at("before").get<std::string>()));
+      for (const auto& [name, count] : sum.items()) EXPECT_EQ(moment.at(name), count) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, Prediction, testing::ValuesIn(kFamilies), family_name);
+
 TEST(Trace, ReplayComparesAllPoliciesAtAllCapacities) {
   const TempDir scratch;
   const std::string trace = SLUICE_SOURCE_DIR "/tests/traces/gpt_oss_head.trace";
@@ -98,6 +166,7 @@ TEST(Trace, RefusesWithASentence) {
            {{"trace", "replay", trace, "--slots", "0"}, 2},
            {{"trace"}, 2},
            {{"run", demo, "--prompt", "a", "--trace", "/nowhere/a.trace"}, 1},
+           {{"run", demo, "--prompt", "a", "--predict"}, 2},
            {{"run", demo, "--prompt", "a", "--trace", "/tmp/a.trace", "--recompute"}, 2}}) {
     const Outcome outcome = sluice(arguments);
     EXPECT_TRUE(outcome.exit_code == exit_code || (exit_code == 1 && outcome.exit_code == 2)) << outcome.err;

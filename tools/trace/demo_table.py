@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Records the routing of the bundled models and replays it: the second table of docs/cache_policy.md.
 
-Usage: demo_table.py SLUICE. Each model goes on from a few texts, one after the other with the same cache, which holds a share of all
-the routed experts that were used.
+Usage: demo_table.py SLUICE [FOLDER]. Each model goes on from a few texts, one after the other with the same cache, which holds a share of
+all the routed experts that were used. The traces, with what was foreseen, stay in FOLDER.
 """
 import os
 import pathlib
@@ -20,15 +20,15 @@ POLICIES = ("belady", "expected_use", "layer_recency", "lfu", "lru")
 
 
 def record(program, model, trace):
-    """One trace of all texts: the tokens of each are numbered after those before."""
+    """One trace of all texts, with what routers foresaw: the tokens of each are numbered after those before."""
     lines, first = [], 0
     for seed, prompt in enumerate(PROMPTS):
         subprocess.run([program, "run", model, "--prompt", prompt, "--max-tokens", "100", "--temperature", "1", "--seed", str(seed),
-                        "--trace", trace, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+                        "--trace", trace, "--predict", "--quiet"], check=True, stdout=subprocess.DEVNULL)
         with open(trace) as made:
-            fields = [line.split(" ", 2) for line in made if not line.startswith("#")]
-        lines += [f"{phase} {first + int(token)} {rest}" for phase, token, rest in fields]
-        first += max(int(token) for _, token, _ in fields) + 1
+            fields = [line.split(" ", 2) for line in made if not line.startswith("#") or line.startswith("# foreseen ")]
+        lines += [" ".join([phase, token if phase == "#" else str(first + int(token)), rest]) for phase, token, rest in fields]
+        first += max(int(token) for phase, token, _ in fields if phase != "#") + 1
     with open(trace, "w") as out:
         out.writelines(lines)
 
@@ -45,13 +45,13 @@ def expert_bytes(trace):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     print("| model | cache | default | of Belady | " + " | ".join(POLICIES) + " |")
     print("|---" * (4 + len(POLICIES)) + "|")
     with tempfile.TemporaryDirectory() as scratch:
         for model in sorted(path.parent for path in DEMO.glob("*/config.json")):
-            trace = os.path.join(scratch, model.name + ".trace")
+            trace = os.path.join(sys.argv[2] if len(sys.argv) == 3 else scratch, model.name + ".trace")
             record(sys.argv[1], model, trace)
             total = expert_bytes(trace)
             for share in SHARES:
