@@ -12,12 +12,14 @@ namespace sluice::avx2 {
 namespace {
 
 struct F32 : Fast<F32, F32Cells> {
+  static constexpr int streams(int t) { return t == 1 ? 6 : 2; }
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     split(reinterpret_cast<const float*>(w), even, odd);
   }
 };
 
 struct Bf16 : Fast<Bf16, Bf16Cells> {
+  static constexpr int streams(int t) { return t == 1 ? 7 : 2; }  // fourteen registers of sums
   static void decode(const std::uint8_t* w, const std::uint8_t*, f32x16& even, f32x16& odd) {
     const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w));
     const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(w + 32));

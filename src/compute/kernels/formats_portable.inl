@@ -21,6 +21,7 @@ struct Geometry {
   static constexpr bool kPairs = false;       // rows are decoded in twos: see RowGroup
   static constexpr bool kPrepares = false;    // Line takes what prepare(scale) gives, an fp32, instead of the scale
   static constexpr bool kLineByLine = false;  // a line fills registers: it is used up before the next row's is opened
+  static constexpr bool far_too(int) { return false; }  // whether so many streams are prefetched twice, near and far
   static bool safe(const std::uint8_t*) { return true; }
 };
 

@@ -64,10 +64,11 @@ inline Piece piece_fma(Piece a, Piece b, Piece c) { return _mm512_fmadd_ps(a, b,
 
 // Asks for memory ahead of one of `streams` places that are read at once. Many: near and into the first-level cache,
 // where rows that meet in the same sets must not push each other out. (Zen 4, bf16, one vector: 0.87 of the read
-// bandwidth against 0.77 with 2 KiB.) Few: further, into the second.
+// bandwidth against 0.77 with 2 KiB.) Few: further, into the second. Some formats gain from both: F::far_too.
+constexpr int kManyStreams = 8;
 template <int streams>
 inline __attribute__((always_inline)) void prefetch(const std::uint8_t* p) {
-  if constexpr (streams >= 8)
+  if constexpr (streams >= kManyStreams)
     _mm_prefetch(reinterpret_cast<const char*>(p) + 256, _MM_HINT_T0);
   else
     _mm_prefetch(reinterpret_cast<const char*>(p) + 2048, _MM_HINT_T1);

@@ -205,7 +205,10 @@ inline void few_rows(const MatmulPart& part, int first, int apart) {
   int block = 0;
   for (; block + kBlocks <= full; block += kBlocks, x += kBlocks * T * kBlockCols) {
     unrolled<R>([&](auto r) SLUICE_INLINED {
-      for (int bytes = 0; bytes < kBlocks * F::kBlockBytes; bytes += 64) prefetch<R>(w.at(r) + bytes);
+      for (int bytes = 0; bytes < kBlocks * F::kBlockBytes; bytes += 64) {
+        prefetch<R>(w.at(r) + bytes);
+        if constexpr (F::far_too(R)) prefetch<1>(w.at(r) + bytes);
+      }
     });
     add_line<F, Group>(w, scales, x, sum);
     w.advance(kBlocks * F::kBlockBytes);
