@@ -16,7 +16,8 @@ std::vector<const KernelTable*> detect() {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl")) {
     found.push_back(&kAvx512Kernels);
-    if (__builtin_cpu_supports("avx512vbmi")) found.push_back(&kAvx512VbmiKernels);
+    if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
+      found.push_back(&kAvx512VbmiKernels);
   }
 #elif defined(__aarch64__)
   found.push_back(&kNeonKernels);

@@ -24,6 +24,7 @@
 
 #include "compute/kernels/elementwise.inl"
 #include "compute/kernels/matmul.inl"
+#include "compute/kernels/matmul_fast.inl"
 // These use elementwise.inl.
 #include "compute/kernels/attention.inl"
 #include "compute/kernels/probe.inl"
@@ -43,6 +44,9 @@ const KernelTable SLUICE_TABLE = {
     {SLUICE_FORMATS(matmul)},
     {SLUICE_FORMATS(streams)},
     {SLUICE_FORMATS(matmul_transposed)},
+    quantise,
+    matmul_fast,
+    streams_fast,
     rms_norm,
     inverse_rms,
     layer_norm,

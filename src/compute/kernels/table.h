@@ -34,6 +34,31 @@ struct MatmulPart {
   float* sums;  // [kSumFloats] on 64 bytes, if panels have kPanelRows vectors
 };
 
+// The fast mode (docs/numerics.md, "Fast"). A row of W goes in lines of kLineBytes, kRunLines of them a run; lane j
+// takes bytes 4 j .. 4 j + 3 of each line. Nibbles: the low one is the even column.
+constexpr int kLineBytes = 64, kRunLines = 4;
+constexpr int kGroupCols = 32;  // columns of a vector that share a scale
+constexpr int kByteRunCols = kRunLines * kLineBytes, kNibbleRunCols = 2 * kByteRunCols;
+// A run of a vector: numbers [kRunLines][2][64] (columns of low nibbles, then of high ones) or [kRunLines][64], signed
+// bytes; 32-bit counts [kRunLines][16], -kNibbleShift or -kByteShift times the sum of a lane's numbers; fp32 scales
+// [16], that of line b and lanes 4 i .. 4 i + 3 at 4 i + b.
+constexpr int kNibbleShift = 16, kByteShift = 128;
+constexpr int kByteRunBytes = kRunLines * (kLineBytes + 64) + 64;
+constexpr int kNibbleRunBytes = kRunLines * (2 * kLineBytes + 64) + 64;
+
+struct FastPart {  // as MatmulPart
+  const std::uint8_t *weights, *scales;
+  std::int64_t weight_stride, scale_stride;
+  const std::int8_t* numbers;  // [16] what a nibble stands for; null: a byte is a number
+  int scale_cols;              // columns of a row that share a scale: 32, 64 or 128; 0: all
+  bool e8m0;                   // scales are bytes b that mean 2^(b - 128); else fp32
+  int outs, cols;
+  const std::uint8_t* x;  // vectors as `quantise` leaves them, one after the other, each of whole runs
+  int x_rows;
+  float* y;
+  std::int64_t y_stride;
+};
+
 // y[t][col] = chain over i of W[i][col] · x[t][i] for the columns of blocks [first_block, last_block).
 struct TransposedPart {
   const std::uint8_t *weights, *scales;
@@ -98,6 +123,10 @@ struct KernelTable {
   // Rows of W that matmul walks at once: a part of an odd multiple of them wastes nothing.
   int (*streams[kKernelFormats])(int x_rows);
   void (*matmul_transposed[kKernelFormats])(const TransposedPart& part);
+  // The fast mode: one vector of numbers, its product, and the rows of W that are walked at once.
+  void (*quantise)(const float* x, int cols, bool nibbles, std::uint8_t* runs);
+  void (*matmul_fast)(const FastPart& part);
+  int (*streams_fast)(int x_rows);
   void (*rms_norm)(const float* x, const float* gain, int count, float eps, float* y);  // one run
   float (*inverse_rms)(const float* x, int count, float eps);
   void (*layer_norm)(const float* x, const float* gain, const float* bias, int count, float eps, float* y);
