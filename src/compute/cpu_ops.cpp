@@ -20,8 +20,14 @@ static_assert(kKernelFormats == kFormatCount);
 static_assert(kAttentionBlock == 64 && kMostStreams == kKernelStreams);
 
 std::uint64_t padded(int cols) { return static_cast<std::uint64_t>((cols + kBlockCols - 1) / kBlockCols * kBlockCols); }
+// Of one vector, packed in any form of the mode.
+std::uint64_t most_floats(CpuOps::Limits limits) {
+  const std::uint64_t exact = padded(limits.width);
+  if (limits.numerics == Numerics::exact) return exact;
+  return std::max({exact, quantised_floats(true, limits.width), quantised_floats(false, limits.width)});
+}
 std::uint64_t packed_floats(CpuOps::Limits limits) {
-  return static_cast<std::uint64_t>(std::min(limits.rows, kRowBlock)) * padded(limits.width);
+  return static_cast<std::uint64_t>(std::min(limits.rows, kRowBlock)) * most_floats(limits);
 }
 
 const std::uint8_t* bytes(const std::byte* p) { return reinterpret_cast<const std::uint8_t*>(p); }
@@ -54,6 +60,7 @@ std::uint64_t CpuOps::scratch_bytes(Limits limits, int threads) {
 CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits)
     : pool_(pool),
       kernels_(kernels),
+      numerics_(limits.numerics),
       packed_floats_(packed_floats(limits)),
       scratch_(scratch_bytes(limits, pool.threads())) {
   SLUICE_CHECK(scratch_.size() >= scratch_bytes(limits, pool.threads()));
@@ -104,23 +111,46 @@ void CpuOps::matmul(std::span<const Product> products) {
   flush();
 }
 
+CpuOps::Form CpuOps::form_of(const WeightView& w) const {
+  const FastFormat* const fast = numerics_ == Numerics::fast ? fast_format(w.format) : nullptr;
+  return fast == nullptr ? Form::floats : fast->nibbles ? Form::nibbles : Form::bytes;
+}
+std::uint64_t CpuOps::floats_of(Form form, int cols) {
+  return form == Form::floats ? padded(cols) : quantised_floats(form == Form::nibbles, cols);
+}
+
 // Notes an item; false if there is no room to pack its vectors.
 bool CpuOps::take(const Product& product, int first_row, int rows) {
   const Rows x = product.x.slice(first_row, rows);
+  const Form form = form_of(product.w);
   const auto same = [&](const Packed& packed) {
-    return packed.x.data == x.data && packed.x.rows == x.rows && packed.x.width == x.width &&
+    return packed.form == form && packed.x.data == x.data && packed.x.rows == x.rows && packed.x.width == x.width &&
            packed.x.stride == x.stride;
   };
   auto known = std::find_if(packed_.rbegin(), packed_.rend(), same);
   if (known == packed_.rend()) {
-    const std::uint64_t needed = static_cast<std::uint64_t>(rows) * padded(x.width);
+    const std::uint64_t needed = static_cast<std::uint64_t>(rows) * floats_of(form, x.width);
     if (used_floats_ + needed > packed_floats_) return false;
-    packed_.push_back({x, reinterpret_cast<float*>(scratch_.data()) + used_floats_});
+    packed_.push_back({x, form, reinterpret_cast<float*>(scratch_.data()) + used_floats_});
     used_floats_ += needed;
     known = packed_.rbegin();
   }
-  items_.push_back({&product, first_row, rows, known->panels, 0, 0});
+  items_.push_back({&product, first_row, rows, form, known->panels, 0, 0});
   return true;
+}
+
+// As many rows of W as take about so long, and stay in the second-level cache if several passes meet them.
+int CpuOps::outs_per_part(const Item& item, double nanoseconds) const {
+  const WeightView& w = item.product->w;
+  const int wanted = static_cast<int>(std::min(nanoseconds / row_cost(w, item.rows), 1e6));
+  const int near = static_cast<int>(kNearBytes / bytes_per_row(w));
+  if (item.form != Form::floats) {
+    const int streams = kernels_.streams_fast(item.rows);
+    return (std::min(wanted, item.rows > 1 ? near : wanted) / streams | 1) * streams;
+  }
+  if (kernels_.panel_rows(item.rows) == kPanelRows) return kPartRows;
+  const int streams = kernels_.streams[static_cast<std::size_t>(w.format)](item.rows);
+  return (std::min(wanted, item.rows > kernels_.panel_rows(item.rows) ? near : wanted) / streams | 1) * streams;
 }
 
 // Computes the items noted so far.
@@ -132,17 +162,9 @@ void CpuOps::flush() {
   const double part = std::clamp(total / (4 * pool_.threads()), kLeastPart, kMostPart);
   int parts = 0;
   for (Item& item : items_) {
-    const int outs = item.product->w.shape.rows;
-    const int wanted = static_cast<int>(std::min(part / row_cost(item.product->w, item.rows), 1e6));
-    const int streams = kernels_.streams[static_cast<std::size_t>(item.product->w.format)](item.rows);
-    // Several passes over a part: its weights stay in the second-level cache.
-    const int near = item.rows <= kernels_.panel_rows(item.rows)
-                         ? wanted
-                         : static_cast<int>(kNearBytes / bytes_per_row(item.product->w));
-    item.outs_per_part =
-        kernels_.panel_rows(item.rows) == kPanelRows ? kPartRows : (std::min(wanted, near) / streams | 1) * streams;
+    item.outs_per_part = outs_per_part(item, part);
     item.parts_before = parts;
-    parts += (outs + item.outs_per_part - 1) / item.outs_per_part;
+    parts += (item.product->w.shape.rows + item.outs_per_part - 1) / item.outs_per_part;
   }
   const auto body = [&](int first, int last) {
     auto item = std::upper_bound(items_.begin(), items_.end(), first,
@@ -163,9 +185,18 @@ void CpuOps::flush() {
 }
 
 void CpuOps::pack() {
-  constexpr double kNanosecondsPerNumber = 0.15;
+  constexpr double kNanosecondsPerNumber = 0.15, kNanosecondsToQuantise = 0.5;
   for (const Packed& packed : packed_) {
     const Rows x = packed.x;
+    if (packed.form != Form::floats) {
+      const std::uint64_t floats = floats_of(packed.form, x.width);
+      run(x.rows, kNanosecondsToQuantise * x.width, [&](int first, int last) {
+        for (int row = first; row < last; ++row)
+          kernels_.quantise(x.row(row), x.width, packed.form == Form::nibbles,
+                            reinterpret_cast<std::uint8_t*>(packed.panels + static_cast<std::uint64_t>(row) * floats));
+      });
+      continue;
+    }
     const int panel = kernels_.panel_rows(x.rows), panels = (x.rows + panel - 1) / panel;
     run(panels, kNanosecondsPerNumber * panel * x.width, [&](int first, int last) {
       for (int row = first * panel; row < std::min(last * panel, x.rows); row += panel)
@@ -180,6 +211,8 @@ void CpuOps::multiply(const Item& item, int part) const {
   const int outs = std::min(item.outs_per_part, item.product->w.shape.rows - first);
   const WeightView w = item.product->w.row_slice(first, outs);
   const Rows y = item.product->y;
+  if (item.form != Form::floats)
+    return kernels_.matmul_fast(fast_part(w, item.panels, item.rows, y.row(item.first_row) + first, y.stride));
   kernels_.matmul[static_cast<std::size_t>(w.format)]({
       .weights = bytes(w.weights),
       .scales = scale_bytes(w),

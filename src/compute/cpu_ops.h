@@ -9,6 +9,7 @@
 
 #include "base/function_ref.h"
 #include "base/thread_pool.h"
+#include "compute/fast_format.h"
 #include "compute/kernel_table.h"
 #include "compute/ops.h"
 #include "io/aligned.h"
@@ -17,9 +18,10 @@ namespace sluice {
 
 class CpuOps final : public Ops {
  public:
-  // What the scratch memory must hold: vectors of one matmul, and columns of its widest weight.
+  // What the scratch memory must hold: vectors of one matmul, columns of its widest weight, in the form of a mode.
   struct Limits {
     int rows = 1, width = 0;
+    Numerics numerics = Numerics::exact;
   };
   // The most that an instance ever touches; less than a part of it stays resident while batches are small.
   static std::uint64_t scratch_bytes(Limits limits, int threads);
@@ -57,13 +59,16 @@ class CpuOps final : public Ops {
   void index_scores(const IndexScores& scores) override;
 
  private:
+  enum class Form { floats, nibbles, bytes };  // how a matrix wants its vectors: as MatmulPart or FastPart
   struct Packed {  // vectors [first_row, first_row + x.rows) of an input, and where they lie packed
     Rows x;
+    Form form;
     float* panels;
   };
   struct Item {  // one product by one block of vectors, in parts of `outs_per_part` output rows
     const Product* product;
     int first_row, rows;
+    Form form;
     const float* panels;
     int outs_per_part, parts_before;  // parts of the items before this one
   };
@@ -82,6 +87,9 @@ class CpuOps final : public Ops {
   void run(int tasks, double nanoseconds_each, FunctionRef<void(int first, int last)> body);
   void along_rows(int rows, int width, double nanoseconds_per_number,
                   FunctionRef<void(int row, int first, int count)> body);
+  Form form_of(const WeightView& w) const;
+  static std::uint64_t floats_of(Form form, int cols);  // of one packed vector
+  int outs_per_part(const Item& item, double nanoseconds) const;
   bool take(const Product& product, int first_row, int rows);
   void flush();
   void pack();
@@ -92,6 +100,7 @@ class CpuOps final : public Ops {
 
   ThreadPool& pool_;
   const KernelTable& kernels_;
+  Numerics numerics_;
   std::uint64_t packed_floats_;  // room for packed vectors; sums of the threads follow
   PageArena scratch_;
   std::uint64_t used_floats_ = 0;

@@ -144,18 +144,19 @@ struct Candidate {
   std::unique_ptr<ThreadPool> pool;
   std::unique_ptr<CpuOps> ops;
 };
-std::vector<Candidate>& candidates() {
-  static std::vector<Candidate> all = [] {
-    std::vector<Candidate> made;
-    for (const KernelTable* kernels : supported_kernels())
-      for (int threads : {1, 2, 3, 5}) {
-        auto pool = std::make_unique<ThreadPool>(threads);
-        auto ops = std::make_unique<CpuOps>(*pool, *kernels, kLimits);
-        made.push_back({std::string(kernels->name) + " x " + std::to_string(threads), std::move(pool), std::move(ops)});
-      }
-    return made;
-  }();
-  return all;
+std::vector<Candidate> make_candidates(Numerics numerics) {
+  std::vector<Candidate> made;
+  for (const KernelTable* kernels : supported_kernels())
+    for (int threads : {1, 2, 3, 5}) {
+      auto pool = std::make_unique<ThreadPool>(threads);
+      auto ops = std::make_unique<CpuOps>(*pool, *kernels, CpuOps::Limits{kLimits.rows, kLimits.width, numerics});
+      made.push_back({std::string(kernels->name) + " x " + std::to_string(threads), std::move(pool), std::move(ops)});
+    }
+  return made;
+}
+std::vector<Candidate>& candidates(Numerics numerics = Numerics::exact) {
+  static std::vector<Candidate> exact = make_candidates(Numerics::exact), fast = make_candidates(Numerics::fast);
+  return numerics == Numerics::fast ? fast : exact;
 }
 
 template <class Tuple, std::size_t... I>
@@ -166,26 +167,43 @@ void expect_all_same(const std::string& what, const Tuple& got, const Tuple& exp
 
 // Runs `operation(ops, results)` with the reference and with every candidate, each on its own copy of `results`.
 template <class... Results, class Operation>
-void expect_same(const std::string& what, Operation operation, const Results&... results) {
-  ReferenceOps reference;
+void expect_same_in(Numerics numerics, const std::string& what, Operation operation, const Results&... results) {
+  ReferenceOps reference(numerics);
   auto expected = std::make_tuple(results...);
   std::apply([&](auto&... own) { operation(static_cast<Ops&>(reference), own...); }, expected);
-  for (Candidate& candidate : candidates()) {
+  for (Candidate& candidate : candidates(numerics)) {
     auto got = std::make_tuple(results...);
     std::apply([&](auto&... own) { operation(static_cast<Ops&>(*candidate.ops), own...); }, got);
     expect_all_same(candidate.name + ", " + what, got, expected, std::index_sequence_for<Results...>());
   }
 }
+template <class... Results, class Operation>
+void expect_same(const std::string& what, Operation operation, const Results&... results) {
+  expect_same_in(Numerics::exact, what, operation, results...);
+}
 
 constexpr Kind kKinds[] = {Kind::plain, Kind::awkward, Kind::wild};
 
-void check_matmul(FormatId id, int outs, int cols, int rows, Kind kind, Random& random) {
-  const Weights w(id, outs, cols, random, kind);
+// How a matrix is stored, and in which mode it is multiplied.
+struct Stored {
+  const Format* format;
+  Numerics numerics;
+};
+std::vector<Stored> every_way() {
+  std::vector<Stored> all;
+  for (const Format* each : formats()) all.push_back({each, Numerics::exact});
+  for (const Format* each : formats())
+    if (fast_format(each->id) != nullptr) all.push_back({each, Numerics::fast});
+  return all;
+}
+
+void check_matmul(const Stored& stored, int outs, int cols, int rows, Kind kind, Random& random) {
+  const Weights w(stored.format->id, outs, cols, random, kind);
   const Matrix x(rows, cols, random, kind);
-  const std::string what = std::string(format(id).name) + " " + std::to_string(outs) + " x " + std::to_string(cols) +
-                           ", " + std::to_string(rows) + " rows";
-  expect_same(
-      what,
+  const std::string what = std::string(stored.format->name) + " " + std::to_string(outs) + " x " +
+                           std::to_string(cols) + ", " + std::to_string(rows) + " rows";
+  expect_same_in(
+      stored.numerics, what,
       [&](Ops& ops, Matrix& y) {
         const Product product{w.view(), x.rows(), y.rows()};
         ops.matmul({&product, 1});
@@ -193,10 +211,10 @@ void check_matmul(FormatId id, int outs, int cols, int rows, Kind kind, Random& 
       Matrix(rows, outs));
 }
 
-class EveryFormat : public ::testing::TestWithParam<const Format*> {
+class EveryFormat : public ::testing::TestWithParam<Stored> {
  protected:
   int usable(int cols) const {
-    const int block = GetParam()->block_cols;
+    const int block = GetParam().format->block_cols;
     return (cols + block - 1) / block * block;
   }
 };
@@ -205,21 +223,21 @@ TEST_P(EveryFormat, MatmulOfAnyShapeEqualsTheReference) {
   Random random(1);
   for (int cols : {1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 100, 512, 513, 1000})
     for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 18, 70})
-      check_matmul(GetParam()->id, pick(random, 1, 70), usable(cols), rows, kKinds[pick(random, 0, 2)], random);
+      check_matmul(GetParam(), pick(random, 1, 70), usable(cols), rows, kKinds[pick(random, 0, 2)], random);
 }
 
 TEST_P(EveryFormat, MatmulOfAnyNumberOfOutputsEqualsTheReference) {
   Random random(2);
   for (int outs = 1; outs <= 70; ++outs)
-    check_matmul(GetParam()->id, outs, usable(70), pick(random, 1, 9), Kind::awkward, random);
+    check_matmul(GetParam(), outs, usable(70), pick(random, 1, 9), Kind::awkward, random);
   for (int rows = 1; rows <= 70; ++rows)
-    check_matmul(GetParam()->id, pick(random, 1, 40), usable(40), rows, Kind::awkward, random);
+    check_matmul(GetParam(), pick(random, 1, 40), usable(40), rows, Kind::awkward, random);
 }
 
 TEST_P(EveryFormat, MatmulSharedByThreadsEqualsTheReference) {
   Random random(3);
   for (int rows : {1, 2, 4, 7, 97, 128})
-    check_matmul(GetParam()->id, 300 + pick(random, 0, 63), usable(800), rows, Kind::plain, random);
+    check_matmul(GetParam(), 300 + pick(random, 0, 63), usable(800), rows, Kind::plain, random);
 }
 
 // Every chain ends at -0, except where zeros pad the last block: + 0 makes it +0, and the sum with it.
@@ -246,9 +264,9 @@ TEST(CpuOps, PaddingTurnsMinusZeroIntoZero) {
 // A batch never changes a row.
 TEST_P(EveryFormat, ARowAloneEqualsTheRowInTheBatch) {
   Random random(4);
-  for (Candidate& candidate : candidates()) {
+  for (Candidate& candidate : candidates(GetParam().numerics)) {
     const int rows = pick(random, 2, 70), cols = usable(pick(random, 1, 300)), outs = pick(random, 1, 70);
-    const Weights w(GetParam()->id, outs, cols, random, Kind::plain);
+    const Weights w(GetParam().format->id, outs, cols, random, Kind::plain);
     const Matrix x(rows, cols, random, Kind::plain);
     const Matrix batch(rows, outs), alone(rows, outs);
     const Product together{w.view(), x.rows(), batch.rows()};
@@ -266,10 +284,10 @@ TEST_P(EveryFormat, TransposedProductsEqualTheReference) {
   for (int cols : {1, 2, 31, 32, 33, 64, 65, 96, 160, 250, 512})
     for (int rows : {1, 2, 3, 5, 20}) {
       const Kind kind = kKinds[pick(random, 0, 2)];
-      const Weights w(GetParam()->id, pick(random, 1, 130), usable(cols), random, kind);
+      const Weights w(GetParam().format->id, pick(random, 1, 130), usable(cols), random, kind);
       const Matrix x(rows, w.view().shape.rows, random, kind);
-      expect_same(
-          "transposed",
+      expect_same_in(
+          GetParam().numerics, "transposed",
           [&](Ops& ops, Matrix& y) {
             const Product product{w.view(), x.rows(), y.rows()};
             ops.matmul_transposed({&product, 1});
@@ -284,11 +302,11 @@ TEST_P(EveryFormat, ManyProductsOfOneCallEqualTheReference) {
   for (int rows : {1, 3, 50}) {
     std::vector<Weights> w;
     const int cols = usable(96);
-    for (int i = 0; i < 40; ++i) w.emplace_back(GetParam()->id, pick(random, 1, 40), cols, random, Kind::plain);
+    for (int i = 0; i < 40; ++i) w.emplace_back(GetParam().format->id, pick(random, 1, 40), cols, random, Kind::plain);
     const Matrix x(rows, 40 * cols, random, Kind::plain);
     for (bool transposed : {false, true})
-      expect_same(
-          "many products",
+      expect_same_in(
+          GetParam().numerics, "many products",
           [&](Ops& ops, Matrix& y) {
             std::vector<Product> products;
             int used = 0;
@@ -310,7 +328,7 @@ TEST_P(EveryFormat, SlicesOfRowsEqualTheReference) {
   Random random(12);
   for (int repeat = 0; repeat < 12; ++repeat) {
     const int outs = pick(random, 200, 500), cols = usable(pick(random, 1, 300)), first = pick(random, 0, outs - 1);
-    const Weights w(GetParam()->id, outs, cols, random, kKinds[repeat % 3]);
+    const Weights w(GetParam().format->id, outs, cols, random, kKinds[repeat % 3]);
     const WeightView slice = w.view().row_slice(first, pick(random, 1, outs - first));
     const int rows = repeat % 4 == 3 ? 20 : pick(random, 1, 5);
     const Matrix x(rows, cols, random, Kind::plain), x_transposed(rows, slice.shape.rows, random, Kind::plain);
@@ -320,13 +338,170 @@ TEST_P(EveryFormat, SlicesOfRowsEqualTheReference) {
         transposed ? ops.matmul_transposed({&one, 1}) : ops.matmul({&one, 1});
       };
     };
-    expect_same("slice", product(false), Matrix(rows, slice.shape.rows));
-    expect_same("slice transposed", product(true), Matrix(rows, cols));
+    expect_same_in(GetParam().numerics, "slice", product(false), Matrix(rows, slice.shape.rows));
+    expect_same_in(GetParam().numerics, "slice transposed", product(true), Matrix(rows, cols));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, EveryFormat, ::testing::ValuesIn(formats()),
-                         [](const auto& each) { return std::string(each.param->name); });
+INSTANTIATE_TEST_SUITE_P(Formats, EveryFormat, ::testing::ValuesIn(every_way()), [](const auto& each) {
+  return std::string(each.param.format->name) + (each.param.numerics == Numerics::fast ? "_fast" : "");
+});
+
+// Rows of bytes with a scale of 1, so that a product says what the numbers of the vector are.
+struct ByteWeights {
+  std::vector<std::int8_t> numbers;
+  std::vector<std::byte> scales;
+  WeightView view;
+  ByteWeights(std::vector<std::int8_t> given, int rows) : numbers(std::move(given)) {
+    const int cols = static_cast<int>(numbers.size()) / rows;
+    scales.resize(4 * static_cast<std::size_t>(rows));
+    for (std::size_t at = 0; at < scales.size(); at += 4) store_f32(&scales[at], 1);
+    view = {FormatId::int8, {rows, cols}, reinterpret_cast<const std::byte*>(numbers.data()), scales.data()};
+  }
+};
+
+// One row of x with W, checked in every kernel set; the reference's result.
+std::vector<float> fast_product(const WeightView& w, const std::vector<float>& x) {
+  Matrix in(1, w.shape.cols);
+  std::ranges::copy(x, in.rows()[0].begin());
+  const auto multiply = [&](Ops& ops, Matrix& y) {
+    const Product product{w, in.rows(), y.rows()};
+    ops.matmul({&product, 1});
+  };
+  Matrix y(1, w.shape.rows);
+  ReferenceOps reference(Numerics::fast);
+  multiply(reference, y);
+  expect_same_in(Numerics::fast, std::string(format(w.format).name), multiply, Matrix(1, w.shape.rows));
+  return {y.rows()[0].begin(), y.rows()[0].end()};
+}
+
+// A row of W for each column: the product is the vector as the mode sees it.
+std::vector<float> seen(const std::vector<float>& x) {
+  const std::size_t n = x.size();
+  std::vector<std::int8_t> unit(n * n);
+  for (std::size_t i = 0; i < n; ++i) unit[i * n + i] = 1;
+  return fast_product(ByteWeights(std::move(unit), static_cast<int>(n)).view, x);
+}
+
+TEST(FastMode, NumbersAreRoundedHalfToEvenIn127ths) {
+  std::vector<float> x(40), wanted(40);
+  for (std::size_t i = 0; i < 32; ++i) x[i] = static_cast<float>(i) - 15.5f;  // -15.5, -14.5 ...
+  x[31] = 127;
+  for (std::size_t i = 0; i < 31; ++i) wanted[i] = std::nearbyint(x[i]);
+  wanted[31] = 127;
+  x[32] = -254;  // the next group has a scale of 2
+  x[33] = 3;
+  x[34] = -1;
+  x[35] = 1.1f;
+  wanted[32] = -254;
+  wanted[33] = 4;
+  wanted[34] = 0;
+  wanted[35] = 2;
+  EXPECT_EQ(seen(x), wanted);
+}
+
+TEST(FastMode, TinyGroupsAreZero) {
+  const float least = 127 * std::numeric_limits<float>::min();  // whose scale is the smallest normal number
+  for (float size : {least, std::nextafter(least, 0.f), 1e-44f, 0.f}) {
+    const std::vector<float> got = seen({size, -size, size / 2, 0});
+    EXPECT_EQ(got[0], size < least ? 0.f : size) << size;
+    EXPECT_EQ(got[1], size < least ? 0.f : -size) << size;
+  }
+}
+
+TEST(FastMode, OneNumberThatIsNoneSpoilsTheWholeVectorAndNoOther) {
+  Random random(20);
+  for (float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                    std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::signaling_NaN()})
+    for (const Stored& stored : every_way()) {
+      if (stored.numerics != Numerics::fast) continue;
+      const Weights w(stored.format->id, 9, 320, random, Kind::plain);
+      const Matrix x(5, 320, random, Kind::plain);
+      x.rows()[2][static_cast<std::size_t>(pick(random, 0, 319))] = bad;
+      Matrix y(5, 9);
+      const auto multiply = [&](Ops& ops, Matrix& out) {
+        const Product product{w.view(), x.rows(), out.rows()};
+        ops.matmul({&product, 1});
+      };
+      ReferenceOps reference(Numerics::fast);
+      multiply(reference, y);
+      for (std::size_t row = 0; row < 5; ++row)
+        for (float value : y.rows()[static_cast<int>(row)]) EXPECT_EQ(std::isnan(value), row == 2);
+      expect_same_in(Numerics::fast, "not finite", multiply, Matrix(5, 9));
+    }
+}
+
+// The largest sums that can be: where sixteen bits, or an unsigned byte, would not do.
+TEST(FastMode, NothingSaturates) {
+  for (const Stored& stored : every_way()) {
+    if (stored.numerics != Numerics::fast) continue;
+    const FastFormat& as = *fast_format(stored.format->id);
+    const int cols = 512;
+    for (int most : {0, 1})  // the least number and the greatest, or all equal
+      for (int pattern = 0; pattern < 4; ++pattern) {
+        std::vector<std::byte> weights(stored.format->weight_bytes({1, cols}));
+        std::vector<std::byte> scales(stored.format->scale_bytes({1, cols}), std::byte{127});
+        if (!as.e8m0)
+          for (std::size_t at = 0; at < scales.size(); at += 4) store_f32(&scales[at], 1);
+        const unsigned code = as.e8m0 ? (most == 1 ? 7u : 15u) : (most == 1 ? 15u : 0u);
+        for (std::byte& byte : weights)
+          byte = as.nibbles ? static_cast<std::byte>(code | code << 4) : static_cast<std::byte>(most == 1 ? 127 : 128);
+        const int number = as.nibbles ? as.numbers[code] : most == 1 ? 127 : -128;
+        std::vector<float> x(cols);
+        double wanted = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          x[i] = pattern == 0 ? 127.f : pattern == 1 ? -127.f : i % 4 < 2 ? 127.f : i / 4 % 2 == 0 ? -127.f : 1.f;
+          if (pattern == 3) x[i] = -x[i];
+          wanted += number * static_cast<double>(x[i]) * (as.e8m0 ? 0.5 : 1);
+        }
+        const WeightView view{stored.format->id, {1, cols}, weights.data(), scales.data()};
+        EXPECT_EQ(fast_product(view, x), std::vector<float>{static_cast<float>(wanted)}) << stored.format->name;
+      }
+  }
+}
+
+// Rows of many runs: scales are widened a few runs at a time.
+TEST(FastMode, LongRowsEqualTheReference) {
+  Random random(22);
+  ThreadPool pool(1);
+  for (const Stored& stored : every_way()) {
+    if (stored.numerics != Numerics::fast) continue;
+    for (int cols : {2048, 4800, 5000 / stored.format->block_cols * stored.format->block_cols}) {
+      const int rows = pick(random, 1, 5);
+      const Weights w(stored.format->id, 19, cols, random, Kind::plain);
+      const Matrix x(rows, cols, random, Kind::awkward), expected(rows, 19);
+      const Product wanted{w.view(), x.rows(), expected.rows()};
+      ReferenceOps(Numerics::fast).matmul({&wanted, 1});
+      for (const KernelTable* kernels : supported_kernels()) {
+        CpuOps ops(pool, *kernels, {rows, cols, Numerics::fast});
+        const Matrix got(rows, 19);
+        const Product product{w.view(), x.rows(), got.rows()};
+        ops.matmul({&product, 1});
+        EXPECT_TRUE(same(got, expected)) << stored.format->name << ", " << kernels->name << ", " << cols;
+      }
+    }
+  }
+}
+
+// What the mode costs: the rounding of activations to 1/254 of the largest of 32, and nothing else.
+TEST(FastMode, IsNearTheExactProduct) {
+  Random random(21);
+  for (const Stored& stored : every_way()) {
+    if (stored.numerics != Numerics::fast) continue;
+    const Weights w(stored.format->id, 64, 512, random, Kind::plain);
+    const Matrix x(1, 512, random, Kind::plain), fast(1, 64), exact(1, 64);
+    const Product quick{w.view(), x.rows(), fast.rows()}, slow{w.view(), x.rows(), exact.rows()};
+    ReferenceOps(Numerics::fast).matmul({&quick, 1});
+    ReferenceOps().matmul({&slow, 1});
+    double apart = 0, size = 0;
+    for (std::size_t i = 0; i < 64; ++i) {
+      apart += std::pow(static_cast<double>(fast.rows()[0][i]) - static_cast<double>(exact.rows()[0][i]), 2);
+      size += std::pow(static_cast<double>(exact.rows()[0][i]), 2);
+    }
+    EXPECT_LT(std::sqrt(apart / size), 0.012) << stored.format->name;
+    EXPECT_GT(std::sqrt(apart / size), 1e-4) << stored.format->name;
+  }
+}
 
 std::vector<float> numbers(int count, Random& random, Kind kind) {
   std::vector<float> made(static_cast<std::size_t>(count));

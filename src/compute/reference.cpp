@@ -1,8 +1,10 @@
 // See reference.h. Each comment names the rule of docs/numerics.md that the lines below it spell out.
 #include "compute/reference.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -20,6 +22,13 @@ constexpr std::size_t kLanes = 16, kBlock = 32;
 float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
+// Lanes 16 -> 8 -> 4 -> 2 -> 1, each time the upper half added to the lower.
+float fold(std::array<float, kLanes> lanes) {
+  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
+    for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] = lanes[lane] + lanes[lane + half];
+  return lanes[0];
+}
+
 // "Sums", 1: sixteen chains over blocks of 32 (the last padded with zeros), then the fold 16 -> 8 -> 4 -> 2 -> 1.
 // element(block offset, lane, step): which of the block's 32 numbers `lane` takes first (step 0) and second.
 template <class Element>
@@ -31,9 +40,7 @@ float dot(std::span<const float> a, std::span<const float> b, Element element) {
         const std::size_t k = block + element(lane, step);
         lanes[lane] = k < a.size() ? fma(a[k], b[k], lanes[lane]) : fma(0.f, 0.f, lanes[lane]);
       }
-  for (std::size_t half = kLanes / 2; half > 0; half /= 2)
-    for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] = lanes[lane] + lanes[lane + half];
-  return lanes[0];
+  return fold(lanes);
 }
 float matmul_dot(std::span<const float> w, std::span<const float> x) {  // lane = floor(k / 2) mod 16
   return dot(w, x, [](std::size_t lane, std::size_t step) { return 2 * lane + step; });
@@ -51,11 +58,84 @@ void softmax_of(std::span<float> scores) {
   for (float& score : scores) score = score / sum;
 }
 
+// "Fast": a vector or a row of weights as whole numbers, with one scale for each group of 32.
+struct Whole {
+  std::vector<int> numbers;   // padded with zeros to whole groups
+  std::vector<float> scales;  // of the groups
+  explicit Whole(std::size_t count)
+      : numbers((count + kBlock - 1) / kBlock * kBlock), scales((count + kBlock - 1) / kBlock) {}
+};
+
+// scale = largest magnitude / 127; number = x / scale to the nearest integer, ties to even. A scale below the normal
+// numbers counts as 0, that of a group with infinities or NaN is NaN; all numbers are 0 then.
+Whole whole_vector(std::span<const float> x) {
+  Whole made(x.size());
+  for (std::size_t group = 0; group < made.scales.size(); ++group) {
+    const std::span<const float> run = x.subspan(group * kBlock, std::min(kBlock, x.size() - group * kBlock));
+    float largest = 0;
+    bool finite = true;
+    for (float value : run) {
+      finite = finite && std::isfinite(value);
+      largest = std::max(largest, std::fabs(value));
+    }
+    const float scale = finite ? largest / 127.f : std::numeric_limits<float>::quiet_NaN();
+    made.scales[group] = scale < std::numeric_limits<float>::min() ? 0.f : scale;
+    if (made.scales[group] > 0)
+      for (std::size_t i = 0; i < run.size(); ++i)
+        made.numbers[group * kBlock + i] = static_cast<int>(std::nearbyint(run[i] / scale));
+  }
+  return made;
+}
+
+Whole whole_weights(const WeightView& w, int row, const FastFormat& as) {
+  const Format& stored = format(w.format);
+  const std::byte* const weights = w.weights + at(row) * stored.row_weight_bytes(w.shape.cols);
+  const std::byte* const scales = w.scales + at(row) * stored.scale_row_bytes(w.shape.cols);
+  Whole made(at(w.shape.cols));
+  for (std::size_t col = 0; col < at(w.shape.cols); ++col) {
+    const auto byte = std::to_integer<unsigned>(weights[as.nibbles ? col / 2 : col]);
+    made.numbers[col] = as.nibbles ? as.numbers[col % 2 == 0 ? byte & 15u : byte >> 4] : static_cast<std::int8_t>(byte);
+  }
+  for (std::size_t group = 0; group < made.scales.size(); ++group) {
+    const std::size_t scale = as.scale_cols == 0 ? 0 : group * kBlock / at(as.scale_cols);
+    made.scales[group] =
+        as.e8m0 ? std::ldexp(1.f, std::to_integer<int>(scales[scale]) - 128) : load_f32(scales + 4 * scale);
+  }
+  return made;
+}
+
+// Sixteen chains in turn take eight columns each, or four where a number has a byte: their exact dot product times the
+// product of both scales. Then the fold.
+float fast_dot(const Whole& w, const Whole& x, bool nibbles) {
+  const std::size_t together = nibbles ? 8 : 4;
+  std::array<float, kLanes> lanes{};
+  for (std::size_t first = 0; first < w.numbers.size(); first += together) {
+    int sum = 0;
+    for (std::size_t k = first; k < first + together; ++k) sum += w.numbers[k] * x.numbers[k];
+    float& lane = lanes[first / together % kLanes];
+    lane = fma(static_cast<float>(sum), w.scales[first / kBlock] * x.scales[first / kBlock], lane);
+  }
+  return fold(lanes);
+}
+
+void matmul_fast(const Product& product, const FastFormat& as) {
+  std::vector<Whole> vectors;
+  for (int row = 0; row < product.x.rows; ++row) vectors.push_back(whole_vector(product.x[row]));
+  for (int out = 0; out < product.w.shape.rows; ++out) {
+    const Whole w = whole_weights(product.w, out, as);
+    for (int row = 0; row < product.x.rows; ++row) product.y[row][at(out)] = fast_dot(w, vectors[at(row)], as.nibbles);
+  }
+}
+
 }  // namespace
 
 void ReferenceOps::matmul(std::span<const Product> products) {
   for (const Product& product : products) {
     SLUICE_DCHECK(product.x.width == product.w.shape.cols && product.y.width == product.w.shape.rows);
+    if (const FastFormat* const as = fast_format(product.w.format); as != nullptr && numerics_ == Numerics::fast) {
+      matmul_fast(product, *as);
+      continue;
+    }
     std::vector<float> decoded(at(product.w.shape.cols));
     for (int out = 0; out < product.w.shape.rows; ++out) {
       format(product.w.format).decode_row(product.w, out, decoded);

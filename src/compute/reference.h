@@ -4,12 +4,15 @@
 // enough for tiny checkpoints. An operation that has no row in docs/numerics.md is defined here and there at once.
 #pragma once
 
+#include "compute/fast_format.h"
 #include "compute/ops.h"
 
 namespace sluice {
 
 class ReferenceOps final : public Ops {
  public:
+  explicit ReferenceOps(Numerics numerics = Numerics::exact) : numerics_(numerics) {}
+
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
   void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
@@ -39,6 +42,9 @@ class ReferenceOps final : public Ops {
   void head_attention(const HeadAttention& attention) override;
   void window_attention(const WindowAttention& attention) override;
   void index_scores(const IndexScores& scores) override;
+
+ private:
+  Numerics numerics_;
 };
 
 }  // namespace sluice
