@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/model_flags.h"
 #include "engine/bench_token.h"
 
 namespace sluice::cli {
@@ -17,7 +18,7 @@ namespace {
 struct Flags {
   TokenBenchOptions options;
   std::vector<std::string> budgets;
-  std::string json;
+  std::string json, numerics = "exact";
 };
 
 nlohmann::json to_json(const TokenBench& bench) {
@@ -41,11 +42,8 @@ nlohmann::json to_json(const TokenBench& bench) {
                        {"operations_s", entry.operations_s},
                        {"outside_share", entry.outside_share()},
                        {"rounds_s", entry.rounds_s}});
-  return {{"threads", bench.threads},
-          {"isa", bench.isa},
-          {"io_mode", bench.io_mode},
-          {"tokens", bench.tokens},
-          {"entries", entries}};
+  return {{"threads", bench.threads}, {"isa", bench.isa},       {"numerics", bench.numerics},
+          {"io_mode", bench.io_mode}, {"tokens", bench.tokens}, {"entries", entries}};
 }
 
 Result<> run(Flags flags) {
@@ -53,6 +51,8 @@ Result<> run(Flags flags) {
     TRY_TAKE(const std::uint64_t budget, parse_size(text, "--memory"));
     flags.options.budgets.push_back(budget);
   }
+  TRY_TAKE(flags.options.engine.numerics, read_numerics(flags.numerics));
+  flags.options.engine.warned = [](const std::string& what) { warn(what); };
   const bool table = flags.json != "-";
   if (table)
     fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11} {:>10}\n", "budget", "per token", "disk floor",
@@ -93,6 +93,8 @@ void add_bench_token(CLI::App& bench, Chosen& chosen) {
                    "Threads that compute (default: the CPUs this process may use)")
       ->check(CLI::Range(1, 1024))
       ->default_str("");
+  command->add_option("--numerics", flags->numerics, "What products are made of: exact or fast (other results)")
+      ->type_name("MODE");
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }

@@ -26,7 +26,7 @@ namespace sluice::cli {
 namespace {
 
 struct CompareFlags {
-  std::string original, converted, text, ids, memory, json, kv = "fp32";
+  std::string original, converted, text, ids, memory, json, kv = "fp32", numerics = "exact";
   int context = 512, threads = 1;
   std::size_t tokens = 0;
 };
@@ -77,7 +77,8 @@ struct Task {
   KnownModel original, converted;
   std::vector<int> ids;
   std::uint64_t memory_bytes = 0;
-  RowFormat kv = RowFormat::fp32;  // of the converted model
+  RowFormat kv = RowFormat::fp32;       // of the converted model
+  Numerics numerics = Numerics::exact;  // the same
 };
 
 Result<Task> read_task(const CompareFlags& flags) {
@@ -86,6 +87,7 @@ Result<Task> read_task(const CompareFlags& flags) {
   TRY_TAKE(task.converted, know_model(flags.converted));
   TRY_TAKE(task.ids, read_tokens(flags, task.original));
   TRY_TAKE(task.kv, read_kv(flags.kv));
+  TRY_TAKE(task.numerics, read_numerics(flags.numerics));
   task.memory_bytes = default_budget(this_machine());
   if (!flags.memory.empty()) {
     TRY_TAKE(task.memory_bytes, parse_size(flags.memory, "--memory"));
@@ -102,6 +104,8 @@ Result<TextDamage> predictions(const CompareFlags& flags, Task task) {
   options.context = std::min(flags.context, task.original.config->max_context());
   TRY_TAKE(const std::unique_ptr<Engine> before, open_engine(std::move(task.original), options, PlanTelling::nothing));
   options.kv = task.kv;
+  options.numerics = task.numerics;
+  options.warned = [](const std::string& what) { warn(what); };
   TRY_TAKE(const std::unique_ptr<Engine> after, open_engine(std::move(task.converted), options, PlanTelling::nothing));
   Progress shown("comparing predictions", task.ids.size(), Progress::Unit::tokens);
   return compare_text(*before, *after, task.ids, options.context, interrupt_flag(),
@@ -195,6 +199,8 @@ void add_compare(CLI::App& app, Chosen& chosen) {
   command->add_option("--threads", flags->threads, "Threads that compute")->check(CLI::Range(1, 1024));
   command->add_option("--kv", flags->kv, "How the second model keeps what attention remembers: fp32, bf16 or int8")
       ->type_name("FORMAT");
+  command->add_option("--numerics", flags->numerics, "What the second model's products are made of: exact or fast")
+      ->type_name("MODE");
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output");
   command->callback([flags, &chosen] { chosen = [flags] { return compare(*flags); }; });
 }

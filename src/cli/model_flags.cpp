@@ -35,6 +35,11 @@ Result<RowFormat> read_kv(const std::string& name) {
   return fail(ErrorKind::usage, fmt::format("--kv: '{}' is not a format", name), "say fp32, bf16 or int8");
 }
 
+Result<Numerics> read_numerics(const std::string& name) {
+  return choose<Numerics>("--numerics", name, "is not a set of numbers",
+                          {{"exact", Numerics::exact}, {"fast", Numerics::fast}});
+}
+
 void ModelFlags::add(CLI::App& command, bool needs_model) {
   command.add_option("MODEL", directory_, "Checkpoint directory")->required(needs_model);
   CLI::Option* memory =
@@ -91,6 +96,11 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
       .add_option("--preload", preload_,
                   "Where all weights fit, read all experts while the disk has nothing else to do: on or off")
       ->type_name("HOW");
+  command
+      .add_option("--numerics", numerics_,
+                  "What products are made of: exact, or fast (activations of 8 bits where weights are MXFP4, int8 or "
+                  "int4: other results, slightly rougher)")
+      ->type_name("MODE");
   command.add_flag(
       "--parity", options_.parity,
       "Round activations as DeepSeek-V4's release does: other results, nearer to those it was published with");
@@ -120,6 +130,7 @@ Result<EngineOptions> ModelFlags::options() const {
                "--io-engine", reading_, "does not read",
                {{"auto", ReadEngine::automatic}, {"io_uring", ReadEngine::ring}, {"threads", ReadEngine::threads}}));
   TRY_TAKE(options.kv, read_kv(kv_));
+  TRY_TAKE(options.numerics, read_numerics(numerics_));
   TRY_TAKE(options.speculate, choose<Speculate>("--speculate", speculate_, "is not a way to draft tokens",
                                                 {{"auto", Speculate::automatic},
                                                  {"off", Speculate::off},

@@ -15,6 +15,9 @@ namespace sluice::cli {
 // What --kv says.
 Result<RowFormat> read_kv(const std::string& name);
 
+// What --numerics says.
+Result<Numerics> read_numerics(const std::string& name);
+
 class ModelFlags {
  public:
   // Adds MODEL and the flags to a command.
@@ -26,7 +29,8 @@ class ModelFlags {
  private:
   std::string directory_;
   EngineOptions options_;
-  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", kv_ = "fp32";
+  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", kv_ = "fp32",
+                       numerics_ = "exact";
 };
 
 }  // namespace sluice::cli

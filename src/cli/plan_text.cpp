@@ -39,7 +39,10 @@ std::string model_lines(const PlanReport& report) {
     text += fmt::format(", and of the {} experts ({} together) it uses {}", format_count(needs.expert_count),
                         format_bytes(needs.expert_count * needs.expert_slot_bytes),
                         format_count(needs.expert_layers * needs.experts_in_use));
-  return text + ".\n";
+  text += ".\n";
+  if (const std::string_view mode = survey.options.mode(); mode != "exact")
+    text += fmt::format("Numbers of the {} mode: not the answers of the exact one.\n", mode);
+  return text;
 }
 
 std::string assumed_lines(const PlanReport& report) {
@@ -185,6 +188,7 @@ nlohmann::json to_json(const PlanReport& report) {
   nlohmann::json json = figures(plan, report.forecast);
   json["family"] = report.survey->model.config->family();
   json["context"] = report.survey->options.context;
+  json["numerics"] = report.survey->options.mode();
   json["kv"] = row_format_name(report.survey->options.kv);
   json["baseline_bytes"] = plan.baseline_bytes;
   json["minimum_bytes"] = plan.minimum_bytes;

@@ -117,7 +117,7 @@ OperationTimes Engine::times_of_looking() {
 Ops& Engine::open_operations(const ModelConfig& config) {
   const EngineOptions& options = survey_.options;
   cpu_ops_ = std::make_unique<CpuOps>(*pool_, *kernels_,
-                                      CpuOps::Limits{.rows = plan_.prefill_chunk, .width = config.widest_input()});
+                                      CpuOps::Limits{plan_.prefill_chunk, config.widest_input(), options.numerics});
   if (options.profile == nullptr && !options.time_operations) return *cpu_ops_;
   watched_ops_ =
       std::make_unique<WatchedOps>(*cpu_ops_, [this](std::string_view name, Profile::Clock::time_point begin) {

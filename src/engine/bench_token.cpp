@@ -160,6 +160,7 @@ Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint
   JointProbe probe(*files, shape);
   bench.threads = engine->options().threads;
   bench.isa = engine->isa();
+  bench.numerics = engine->options().mode();
   bench.io_mode = engine->io_mode();
   return BudgetBench(*engine, probe, options).run();
 }

@@ -48,7 +48,7 @@ struct TokenBenchEntry {
 
 struct TokenBench {
   int threads = 0;
-  std::string isa, io_mode;
+  std::string isa, numerics, io_mode;
   int tokens = 0;
   std::vector<TokenBenchEntry> entries;
 };

@@ -60,7 +60,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
       {"finish", finish_name(report.generation.finish)},
       {"logits_hash", report.generation.logits_hash},
       {"family", engine.config().family()},
-      {"numerics", engine.options().parity ? "parity" : "exact"},
+      {"numerics", engine.options().mode()},
       {"isa", engine.isa()},
       {"threads", engine.options().threads},
       {"prefill_chunk", plan.prefill_chunk},

@@ -32,8 +32,9 @@ Result<std::string> session_owner(const Engine& engine) {
   TRY_TAKE(const std::unique_ptr<Files> files, open_files(checkpoint->files(), IoMode::automatic));
   TRY_TAKE(const std::string sum, fingerprint(config, checkpoint->index(), *files));
   const RowFormat kv = engine.options().kv;
+  const std::string_view mode = engine.options().mode();
   return fmt::format("{} {} layers {} tokenizer {}{}{}", engine.config().family(), sum, engine.options().layers,
-                     tokenizer_sum(engine), engine.options().parity ? " parity" : "",
+                     tokenizer_sum(engine), mode == "exact" ? "" : fmt::format(" {}", mode),
                      kv == RowFormat::fp32 ? "" : fmt::format(" kv {}", row_format_name(kv)));
 }
 

@@ -16,6 +16,7 @@
 #include "engine/config_survey.h"
 #include "engine/footprint.h"
 #include "engine/head_drafter.h"
+#include "formats/format.h"
 #include "models/registry.h"
 #include "residency/presets.h"
 
@@ -27,6 +28,10 @@ constexpr int kDefaultContext = 4096;
 constexpr int kLargestChunk = 512;
 
 Result<> resolve(EngineOptions& options, const ModelConfig& config) {
+  if (options.parity && options.numerics != Numerics::exact)
+    return fail(ErrorKind::usage,
+                fmt::format("--parity and --numerics {} are two sets of numbers", numerics_name(options.numerics)),
+                "say one of them");
   if (options.parity)
     if (Result<> possible = config.parity_mode(); !possible)
       return tl::unexpected<Error>(std::move(possible.error()).within("--parity"));
@@ -98,7 +103,7 @@ PlanNeeds find_needs(const Survey& survey) {
   for (int rows : needs.chunks) {
     needs.scratch_bytes.push_back(
         config.scratch_bytes(survey.scope(), rows) + config.state_shape(survey.scope()).widened_bytes(options.context) +
-        CpuOps::scratch_bytes({.rows = rows, .width = config.widest_input()}, options.threads) +
+        CpuOps::scratch_bytes({rows, config.widest_input(), options.numerics}, options.threads) +
         logits_bytes(config, options.logit_rows() + (options.draft_head ? 1 : 0)) +
         (options.draft_head ? hidden_bytes(config, rows) : 0));
     needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
@@ -111,6 +116,17 @@ PlanNeeds find_needs(const Survey& survey) {
   if (directories > 1 && checksums_bytes(survey.model.directory) > 0)
     needs.baseline_bytes += proof_bytes(bound) * directories;
   return needs;
+}
+
+// The fast mode is another set of numbers only where matrices are small whole numbers times a scale.
+void tell_if_nothing_is_fast(const Survey& survey) {
+  const EngineOptions& options = survey.options;
+  if (options.numerics != Numerics::fast || !options.warned) return;
+  for (const auto& [role, formats] : survey.bound.totals)
+    for (const auto& [name, total] : formats)
+      if (const Format* const stored = find_format(name); stored != nullptr && fast_format(stored->id) != nullptr)
+        return;
+  options.warned("--numerics fast changes nothing: no matrix of this model is MXFP4, int8 or int4");
 }
 
 }  // namespace
@@ -161,6 +177,7 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
     survey.mirrors.push_back(std::move(mirror));
   }
   survey.needs = find_needs(survey);
+  tell_if_nothing_is_fast(survey);
   return survey;
 }
 
@@ -209,6 +226,7 @@ Result<ConfigSurvey> survey_config(const std::string& path, const EngineOptions&
   survey.bound = assume_bound(config.census(survey.scope()),
                               [&](const TensorSpec& tensor) { return released_format(config, form, tensor); });
   survey.needs = find_needs(survey);
+  tell_if_nothing_is_fast(survey);
   survey.needs.baseline_bytes += assumed_index_bytes(survey.bound, survey.options.layers);
   found.assumed = assumptions(survey);
   return found;

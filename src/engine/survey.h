@@ -12,6 +12,7 @@
 
 #include "checkpoint/bound.h"
 #include "checkpoint/mirror.h"
+#include "compute/fast_format.h"
 #include "io/files.h"
 #include "models/model.h"
 #include "residency/governed_store.h"
@@ -48,6 +49,7 @@ struct EngineOptions {
   int layers = 0;                    // bind only the first N layers; 0: all
   bool draft_head = false;           // bind the head that drafts tokens too; without effect on models that have none
   bool parity = false;               // round activations as the model's release does: other results
+  Numerics numerics = Numerics::exact;  // what products are made of: fast is another set of results, not with parity
   Speculate speculate = Speculate::off;
   bool preload = true;  // where every expert has a slot, all are read while nothing else is
   // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
@@ -56,6 +58,8 @@ struct EngineOptions {
   bool time_operations = false;       // EngineStats tells how long they took
   Profile* profile = nullptr;         // what watches the run, or nothing; must outlive the engine
 
+  // The numbers that come out: "exact", "fast" or "parity".
+  std::string_view mode() const { return parity ? "parity" : numerics_name(numerics); }
   // Rows of logits that one step may have: one for each slot, and those of drafts.
   int logit_rows() const { return slots + (speculate != Speculate::off ? kDraftRows : 0); }
   static constexpr int kDraftRows = 8;

@@ -306,7 +306,8 @@ Result<SavedConversation> load_conversation(const std::string& path, std::string
   if (!reader.opened()) return fail(ErrorKind::bad_input, fmt::format("cannot read {}", path));
   TRY_TAKE(const std::string name, read_owner(reader));
   if (name != owner)
-    return reader.foreign("was saved with another checkpoint, with other layers of it or with another --kv");
+    return reader.foreign(
+        "was saved with another checkpoint, with other layers of it or with another --kv, --numerics or --parity");
   SavedConversation saved;
   TRY_TAKE(saved.tokens, read_tokens(reader));
   TRY_TAKE(const std::uint32_t count, reader.number<std::uint32_t>());

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "support/sluice_program.h"
 #include "support/temp_dir.h"
@@ -105,24 +106,39 @@ TEST_F(Session, DamagedCutShortAndForeignFilesAreRefused) {
   expect_refused(demo_model("olmoe"), 1, "another checkpoint");
 }
 
-// Numbers of the parity mode and of the exact one are not mixed, in either direction; a family without it says so.
-TEST_F(Session, ParityIsAnotherModel) {
+// Numbers of the modes are not mixed, in no direction; a model without a mode says so.
+TEST_F(Session, EveryModeIsAnotherModel) {
   const fs::path v4 = demo_model().parent_path() / "deepseek-v4";
   const Arguments saving = {"--prompt", "one two three four", "--max-tokens", "4", "--save-session", file_};
   const Arguments going_on = {"--session", file_, "--max-tokens", "4"};
-  const Generated exact = generated(v4, saving);
-  EXPECT_EQ(exact.report.at("numerics"), "exact");
-  const Arguments parity = {"--parity"};
-  EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on + parity).exit_code, 1);
-  const Generated rounded = generated(v4, saving + parity);
-  EXPECT_EQ(rounded.report.at("numerics"), "parity");
-  EXPECT_NE(rounded.report.at("logits_hash"), exact.report.at("logits_hash"));
-  EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on).exit_code, 1);
-  EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on + parity).exit_code, 0);
+  const std::pair<const char*, Arguments> modes[] = {
+      {"exact", {}}, {"parity", {"--parity"}}, {"fast", {"--numerics", "fast"}}};
+  std::set<std::string> hashes;
+  for (const auto& saved : modes) {
+    const Generated made = generated(v4, saving + saved.second);
+    EXPECT_EQ(made.report.at("numerics"), saved.first);
+    hashes.insert(made.report.at("logits_hash").get<std::string>());
+    for (const auto& loaded : modes)
+      EXPECT_EQ(sluice(Arguments{"run", v4.string()} + going_on + loaded.second).exit_code,
+                saved.first == loaded.first ? 0 : 1)
+          << saved.first << " by " << loaded.first;
+  }
+  EXPECT_EQ(hashes.size(), 3u);
+}
+
+TEST(Modes, ThatAModelOrAnotherModeDoesNotAllowAreToldInASentence) {
   for (const Arguments& command : {Arguments{"run", "--prompt", "a"}, Arguments{"plan"}}) {
     const Outcome refused = sluice(command + Arguments{"--parity", demo_model().string()});
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_NE(refused.err.find("--parity: kimi-k3 has no parity mode"), std::string::npos) << refused.err;
+    const Outcome both =
+        sluice(command + Arguments{"--parity", "--numerics", "fast", demo_model("deepseek-v4").string()});
+    EXPECT_EQ(both.exit_code, 2);
+    EXPECT_NE(both.err.find("--parity and --numerics fast are two sets of numbers"), std::string::npos) << both.err;
+    const Outcome idle = sluice(command + Arguments{"--numerics", "fast", demo_model("olmoe").string()});
+    EXPECT_EQ(idle.exit_code, 0);
+    EXPECT_NE(idle.err.find("--numerics fast changes nothing"), std::string::npos) << idle.err;
+    EXPECT_EQ(sluice(command + Arguments{"--numerics", "rough", demo_model().string()}).exit_code, 2);
   }
 }
 

@@ -6,7 +6,10 @@
 #include <filesystem>
 #include <random>
 
+#include "checkpoint/convert.h"
+#include "checkpoint/converted_config.h"
 #include "compute/kernel_table.h"
+#include "engine/open_tensors.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
 #include "support/golden_models.h"
@@ -39,16 +42,22 @@ void append_log(std::vector<std::uint32_t>& bits, RowLog& log, int length) {
 
 class Contract : public testing::TestWithParam<const char*> {
  protected:
-  explicit Contract(bool parity = false)
-      : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string()) {
-    plain_.parity = parity;
-    prompt_ = GoldenArrays(directory_).facts().at("prompt_ids").get<std::vector<int>>();
+  using Change = void (*)(EngineOptions&);
+  // Of other numbers than the exact ones: `change` says so in the options.
+  explicit Contract(
+      Change change = [](EngineOptions&) {}, std::string directory = golden())
+      : directory_(std::move(directory)) {
+    change(plain_);
+    prompt_ = GoldenArrays(golden()).facts().at("prompt_ids").get<std::vector<int>>();
     plain_.memory_bytes = resident_budget(directory_);
     plain_.threads = 1;
     plain_.isa = "scalar";
     wanted_ = outcome(directory_, plain_, 1);
   }
 
+  static std::string golden() {
+    return (std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string();
+  }
   // chunk 0: the plan's.
   Outcome outcome(const std::string& directory, const EngineOptions& options, int chunk) {
     Runner run(directory, options);
@@ -141,27 +150,81 @@ TEST_P(Contract, AnyHistoryOfTheCache) {
   EXPECT_EQ(run.greedy(kDecoded), wanted_.ids);
 }
 
-// The parity mode gives other bits, and keeps the promise with them.
-class ParityContract : public Contract {
+// Other modes give other bits, and keep the promise with them.
+class OtherContract : public Contract {
  protected:
-  ParityContract() : Contract(true) {}
+  using Contract::Contract;
+  void expect_any_cut_of_the_work() {
+    for (int chunk : {3, 16, 64}) EXPECT_EQ(outcome(directory_, plain_, chunk), wanted_) << "chunk " << chunk;
+    for (const KernelTable* kernels : supported_kernels()) {
+      EngineOptions options = plain_;
+      options.isa = kernels->name;
+      options.threads = 3;
+      options.memory_bytes = minimum_budget(directory_, options);
+      EXPECT_EQ(outcome(directory_, options, 0), wanted_) << kernels->name;
+    }
+    EngineOptions exact = plain_;
+    exact.parity = false;
+    exact.numerics = Numerics::exact;
+    EXPECT_NE(outcome(directory_, exact, 1), wanted_);
+  }
 };
 
-TEST_P(ParityContract, AnyCutOfTheWork) {
-  for (int chunk : {3, 16, 64}) EXPECT_EQ(outcome(directory_, plain_, chunk), wanted_) << "chunk " << chunk;
-  for (const KernelTable* kernels : supported_kernels()) {
-    EngineOptions options = plain_;
-    options.isa = kernels->name;
-    options.threads = 3;
-    options.memory_bytes = minimum_budget(directory_, options);
-    EXPECT_EQ(outcome(directory_, options, 0), wanted_) << kernels->name;
-  }
-  EngineOptions exact = plain_;
-  exact.parity = false;
-  EXPECT_NE(outcome(directory_, exact, 1), wanted_);
-}
-
+class ParityContract : public OtherContract {
+ protected:
+  ParityContract() : OtherContract([](EngineOptions& options) { options.parity = true; }) {}
+};
+TEST_P(ParityContract, AnyCutOfTheWork) { expect_any_cut_of_the_work(); }
 INSTANTIATE_TEST_SUITE_P(DeepSeekV4, ParityContract, testing::Values("deepseek_v4/a"), golden_model_name);
+
+void be_fast(EngineOptions& options) { options.numerics = Numerics::fast; }
+class FastContract : public OtherContract {
+ protected:
+  FastContract() : OtherContract(be_fast) {}
+};
+TEST_P(FastContract, AnyCutOfTheWork) { expect_any_cut_of_the_work(); }
+INSTANTIATE_TEST_SUITE_P(Models, FastContract, testing::Values("kimi_k3/a", "kimi_k3/b", "deepseek_v4/a"),
+                         golden_model_name);
+
+// A golden model with int4 experts and int8 matrices.
+struct Converted {
+  explicit Converted(const std::string& from) : directory((scratch / "converted").string()) {
+    const OpenTensors model = must(open_tensors(from, 1));
+    ConversionOptions options{{}, 1 << 20};
+    for (Target& target : options.targets) target = must(parse_target("int8", ""));
+    options.targets[static_cast<std::size_t>(TensorKind::experts)] = must(parse_target("int4g32", ""));
+    const ConversionPlan plan = must(ConversionPlan::make(*model.tensors, model.checkpoint->index(), options));
+    must(convert({&plan, model.files.get(), from, directory, must(converted_config(model.config_text, "-", plan))},
+                 {.threads = 1, .durability = Durability::cached}, [](auto, auto) {}));
+  }
+  TempDir scratch;
+  std::string directory;
+};
+class ConvertedContract : private Converted, public OtherContract {
+ protected:
+  ConvertedContract() : Converted(golden()), OtherContract(be_fast, Converted::directory) {}
+};
+TEST_P(ConvertedContract, AnyCutOfTheWork) { expect_any_cut_of_the_work(); }
+INSTANTIATE_TEST_SUITE_P(Models, ConvertedContract, testing::Values("olmoe/b", "glm_dsa/a"), golden_model_name);
+
+// Where no matrix is small whole numbers, the fast mode is the exact one, and says so once.
+TEST(FastMode, ChangesNothingWithoutWholeNumbersAndSaysSo) {
+  const auto directory = (std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/olmoe/a").string();
+  const std::vector<int> prompt = {5, 6, 7, 8};
+  std::vector<std::string> told;
+  EngineOptions options;
+  options.memory_bytes = resident_budget(directory);
+  Runner exact(directory, options);
+  options.numerics = Numerics::fast;
+  options.memory_bytes = resident_budget(directory, options);
+  options.warned = [&](const std::string& what) { told.push_back(what); };
+  Runner fast(directory, options);
+  exact.feed(prompt);
+  fast.feed(prompt);
+  EXPECT_EQ(fast.record().logits.back(), exact.record().logits.back());
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find("--numerics fast changes nothing"), std::string::npos) << told[0];
+}
 
 // Narrow rows are another model, slightly, and the same one however it is computed.
 TEST_P(Contract, NarrowRowsKeepTheLaw) {

@@ -23,6 +23,7 @@ class Speculation : public testing::TestWithParam<const char*> {
     if (request.sampling.temperature > 0 && random() % 2 == 0) request.sampling.temperature = 0.2;
     return request;
   }
+  void expect_company_changes_nothing(EngineOptions options);
 };
 
 TEST_P(Speculation, ChangesNothing) {
@@ -82,9 +83,8 @@ TEST_P(Speculation, AutomaticCopiesTakeIdleMemoryAlone) {
   EXPECT_EQ(not_drafting->generation.drafted, 0u);
 }
 
-TEST_P(Speculation, NorWithNarrowRowsOrInCompany) {
-  EngineOptions options;
-  options.kv = RowFormat::int8;
+// Requests that draft beside one another, against each alone and without drafts.
+void Speculation::expect_company_changes_nothing(EngineOptions options) {
   options.prefill_chunk = 16;
   const std::unique_ptr<Engine> plain = open_golden(GetParam(), options);
   options.speculate = Speculate::lookup;
@@ -103,6 +103,22 @@ TEST_P(Speculation, NorWithNarrowRowsOrInCompany) {
   }
   while (!batcher.idle()) batcher.step();
   for (std::size_t index = 0; index < wanted.size(); ++index) EXPECT_EQ(recorders[index]->answer, wanted[index]);
+}
+
+TEST_P(Speculation, NorWithNarrowRowsOrInCompany) {
+  EngineOptions options;
+  options.kv = RowFormat::int8;
+  expect_company_changes_nothing(options);
+}
+
+TEST_P(Speculation, NorInTheFastMode) {
+  EngineOptions options;
+  options.numerics = Numerics::fast;
+  bool idle = false;
+  options.warned = [&](const std::string&) { idle = true; };
+  open_golden(GetParam(), options);
+  if (idle) GTEST_SKIP() << "no matrix of it is whole numbers";
+  expect_company_changes_nothing(options);
 }
 
 // Drafts of any quality: some right, some wrong from a place on, some of no sense. Recurrent states go back and are
