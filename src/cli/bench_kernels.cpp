@@ -20,7 +20,7 @@ namespace {
 
 struct Flags {
   KernelBenchOptions options;
-  std::string json, compare;
+  std::string json, compare, numerics = "exact";
 };
 
 // The entries of a file that --json wrote.
@@ -42,7 +42,8 @@ class EarlierRun {
   std::optional<double> ratio(const KernelBenchEntry& now) const {
     const auto same = std::ranges::find_if(entries_, [&](const nlohmann::json& then) {
       return then.at("format") == now.format && then.at("isa") == now.isa && then.at("rows") == now.rows &&
-             then.at("shape") == nlohmann::json{now.outs, now.cols};
+             then.at("shape") == nlohmann::json{now.outs, now.cols} &&
+             then.value("numerics", "exact") == numerics_name(now.numerics);
     });
     if (same == entries_.end()) return std::nullopt;
     return same->at(now.rows == 1 ? "bandwidth_ratio" : "peak_ratio").get<double>();
@@ -52,7 +53,8 @@ class EarlierRun {
   static bool is_entry(const nlohmann::json& entry) {
     const auto numbers = [&](const char* name) { return entry.contains(name) && entry[name].is_number(); };
     return entry.is_object() && entry.contains("format") && entry.contains("isa") && entry.contains("shape") &&
-           numbers("rows") && numbers("bandwidth_ratio") && numbers("peak_ratio");
+           (!entry.contains("numerics") || entry["numerics"].is_string()) && numbers("rows") &&
+           numbers("bandwidth_ratio") && numbers("peak_ratio");
   }
 
   nlohmann::json entries_ = nlohmann::json::array();
@@ -67,6 +69,7 @@ nlohmann::json to_json(const KernelBench& bench, const EarlierRun& earlier) {
   for (const KernelBenchEntry& entry : bench.entries) {
     entries.push_back({{"format", entry.format},
                        {"isa", entry.isa},
+                       {"numerics", numerics_name(entry.numerics)},
                        {"rows", entry.rows},
                        {"shape", {entry.outs, entry.cols}},
                        {"gb_per_s", entry.gb_per_s},
@@ -74,6 +77,7 @@ nlohmann::json to_json(const KernelBench& bench, const EarlierRun& earlier) {
                        {"gflop_per_s", entry.gflop_per_s},
                        {"peak_ratio", entry.peak_ratio},
                        {"rel_error", entry.rel_error}});
+    if (entry.numerics != Numerics::exact) entries.back()["against_exact"] = entry.against_exact;
     if (const auto before = earlier.ratio(entry)) entries.back()["earlier_ratio"] = *before;
   }
   return {{"threads", bench.threads},
@@ -82,23 +86,36 @@ nlohmann::json to_json(const KernelBench& bench, const EarlierRun& earlier) {
           {"entries", entries}};
 }
 
-Result<> run(const Flags& flags) {
+// How a row of the table names its kernel.
+std::string kernel_name(const KernelBenchEntry& entry) {
+  return entry.numerics == Numerics::exact ? entry.isa : fmt::format("{} {}", entry.isa, numerics_name(entry.numerics));
+}
+
+Result<> run(Flags flags) {
+  if (flags.numerics != "exact" && flags.numerics != "fast" && flags.numerics != "both")
+    return fail(ErrorKind::usage, fmt::format("--numerics: '{}' is not a set of numbers", flags.numerics),
+                "say exact, fast or both");
+  flags.options.exact = flags.numerics != "fast";
+  flags.options.fast = flags.numerics != "exact";
   const bool table = flags.json != "-", compares = !flags.compare.empty();
   TRY_TAKE(const EarlierRun earlier, EarlierRun::read(flags.compare));
   if (table)
-    std::printf("%-8s %-10s %5s %13s %9s %8s %9s %8s %10s%s\n", "format", "isa", "rows", "weight", "GB/s", "of read",
-                "GFLOP/s", "of peak", "error", compares ? "  earlier, now of it" : "");
+    std::printf("%-8s %-15s %5s %13s %9s %8s %9s %8s %10s%s%s\n", "format", "isa", "rows", "weight", "GB/s", "of read",
+                "GFLOP/s", "of peak", "error", flags.options.fast ? "  of exact" : "",
+                compares ? "  earlier, now of it" : "");
   TRY_TAKE(const KernelBench bench, bench_kernels(flags.options, [&](const KernelBenchEntry& entry) {
              if (!table) return;
-             std::string then;
+             std::string then, faster;
+             if (flags.options.fast)
+               faster = entry.against_exact > 0 ? fmt::format("{:10.2f}", entry.against_exact) : std::string(10, ' ');
              if (const auto before = earlier.ratio(entry))
                then = fmt::format("{:9.2f} {:8.2f}", *before, counting_ratio(entry) / *before);
              else if (compares)
                then = "        -        -";
-             std::printf("%-8s %-10s %5d %13s %9.2f %8.2f %9.1f %8.2f %10.1e%s\n", entry.format.c_str(),
-                         entry.isa.c_str(), entry.rows, fmt::format("{} x {}", entry.outs, entry.cols).c_str(),
+             std::printf("%-8s %-15s %5d %13s %9.2f %8.2f %9.1f %8.2f %10.1e%s%s\n", entry.format.c_str(),
+                         kernel_name(entry).c_str(), entry.rows, fmt::format("{} x {}", entry.outs, entry.cols).c_str(),
                          entry.gb_per_s, entry.bandwidth_ratio, entry.gflop_per_s, entry.peak_ratio, entry.rel_error,
-                         then.c_str());
+                         faster.c_str(), then.c_str());
              std::fflush(stdout);
            }));
   if (table)
@@ -118,6 +135,10 @@ void add_bench_kernels(CLI::App& bench, Chosen& chosen) {
   command->add_option("--threads", flags->options.threads, "Threads")->check(CLI::Range(1, 1024));
   command->add_option("--format", flags->options.format, "Only this format, as `mxfp4`");
   command->add_option("--isa", flags->options.isa, "Only this instruction set, as `avx2`");
+  command
+      ->add_option("--numerics", flags->numerics,
+                   "Whose kernels: exact, fast (with their speed against the exact ones, in turns) or both")
+      ->type_name("MODE");
   command->add_flag("--full", flags->options.full,
                     "Also 2, 8, 16 and 256 rows, and the scalar kernels for all of them");
   command

@@ -62,7 +62,7 @@ class Bench {
   bool has_memory() const { return weights_.size() > 0 && small_scales_.size() > 0 && wide_scales_.size() > 0; }
   void fill();
   void choose_streams();
-  KernelBenchEntry measure(const KernelTable& kernels, const BenchShape& shape, int rows);
+  KernelBenchEntry measure(const KernelTable& kernels, const BenchShape& shape, int rows, Numerics numerics);
   double read_gb_per_s() const { return median(reads_); }
   double fma_gflop_per_s() const { return median(fmas_); }
 
@@ -184,13 +184,13 @@ double Bench::error_of(CpuOps& ops, const BenchShape& shape, Rows x) const {
   return largest / std::sqrt(squares / (1.0 * kOuts * x.rows));
 }
 
-KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& shape, int rows) {
+KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& shape, int rows, Numerics numerics) {
   const Format& as = format(shape.format);
   BenchShape used = shape;
   if (rows > 8) used.outs = std::min(shape.outs, 2048);  // enough for a steady time
   const Shape size = {used.outs, used.cols};
   const std::uint64_t bytes = as.weight_bytes(size) + as.scale_bytes(size);
-  CpuOps ops(pool_, kernels, {rows, used.cols});
+  CpuOps ops(pool_, kernels, {rows, used.cols, numerics}), exact(pool_, kernels, {rows, used.cols});
   std::vector<float> in(static_cast<std::size_t>(rows) * static_cast<std::size_t>(used.cols));
   std::vector<float> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(used.outs));
   Random random;
@@ -205,15 +205,20 @@ KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& sh
       std::max(1.0, std::min((slow ? 3e7 : 2.5e8) / static_cast<double>(bytes), (slow ? 2e8 : 4e9) / flops)));
   const std::uint64_t count = std::min(room, wanted);
   std::uint64_t next = 0;
-  std::vector<double> speeds, read_ratios, fma_ratios;
-  double read = read_rate(200u << 20), fma = fma_rate();
-  for (int repeat = 0; repeat < (slow ? 3 : kSandwiches); ++repeat) {
-    const double seconds = seconds_of([&] {
+  const auto passes = [&](CpuOps& by) {
+    return seconds_of([&] {
       for (std::uint64_t i = 0; i < count; ++i, next = (next + 1) % room) {
         const Product product{weight(used, next), x, y};
-        ops.matmul({&product, 1});
+        by.matmul({&product, 1});
       }
     });
+  };
+  std::vector<double> speeds, read_ratios, fma_ratios, exact_ratios;
+  double read = read_rate(200u << 20), fma = fma_rate();
+  for (int repeat = 0; repeat < (slow ? 3 : kSandwiches); ++repeat) {
+    if (numerics != Numerics::exact) exact_ratios.push_back(passes(exact));
+    const double seconds = passes(ops);
+    if (numerics != Numerics::exact) exact_ratios.back() /= seconds;
     const double read_after = read_rate(200u << 20), fma_after = fma_rate();
     speeds.push_back(static_cast<double>(count) / seconds);
     read_ratios.push_back(speeds.back() * static_cast<double>(bytes) / 1e9 / ((read + read_after) / 2));
@@ -224,6 +229,7 @@ KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& sh
   const double speed = median(speeds);
   return {.format = std::string(as.name),
           .isa = kernels.name,
+          .numerics = numerics,
           .rows = rows,
           .outs = used.outs,
           .cols = used.cols,
@@ -231,6 +237,7 @@ KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& sh
           .bandwidth_ratio = median(read_ratios),
           .gflop_per_s = speed * flops / 1e9,
           .peak_ratio = median(fma_ratios),
+          .against_exact = exact_ratios.empty() ? 0 : median(exact_ratios),
           .rel_error = error_of(ops, used, x)};
 }
 
@@ -255,8 +262,12 @@ Result<KernelBench> bench_kernels(const KernelBenchOptions& options,
         if (kernels == &kScalarKernels && rows > 1 && !options.full) continue;
         if (options.cancel != nullptr && options.cancel->requested())
           return fail(ErrorKind::cancelled, "bench kernels: interrupted");
-        result.entries.push_back(bench.measure(*kernels, shape, rows));
-        measured(result.entries.back());
+        for (const Numerics numerics : {Numerics::exact, Numerics::fast}) {
+          if (numerics == Numerics::exact ? !options.exact : !options.fast || fast_format(shape.format) == nullptr)
+            continue;
+          result.entries.push_back(bench.measure(*kernels, shape, rows, numerics));
+          measured(result.entries.back());
+        }
       }
   result.read_gb_per_s = bench.read_gb_per_s();
   result.fma_gflop_per_s = bench.fma_gflop_per_s();

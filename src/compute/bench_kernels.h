@@ -14,12 +14,14 @@
 #include "base/cancel.h"
 #include "base/function_ref.h"
 #include "base/result.h"
+#include "compute/fast_format.h"
 
 namespace sluice {
 
 struct KernelBenchOptions {
   int threads = 1;
   std::string format, isa;                    // only these; empty: all
+  bool exact = true, fast = false;            // whose products; fast ones only of formats that have them
   bool full = false;                          // more row counts, and the scalar set for all of them
   std::uint64_t weight_bytes = 768ull << 20;  // of memory for weights
   const CancelFlag* cancel = nullptr;
@@ -27,12 +29,14 @@ struct KernelBenchOptions {
 
 struct KernelBenchEntry {
   std::string format, isa;
+  Numerics numerics = Numerics::exact;
   int rows = 0, outs = 0, cols = 0;  // vectors; shape of the weight
   double gb_per_s = 0;               // 10^9 bytes of weights and scales a second, median
   double bandwidth_ratio = 0;        // of the read bandwidth
   double gflop_per_s = 0;
-  double peak_ratio = 0;  // of the multiply-add peak
-  double rel_error = 0;   // largest |y - y64| against the root mean square of y64
+  double peak_ratio = 0;     // of the multiply-add peak
+  double against_exact = 0;  // times the speed of the exact product, in turns with it; 0: this is the exact one
+  double rel_error = 0;      // largest |y - y64| against the root mean square of y64
 };
 
 struct KernelBench {
