@@ -151,3 +151,10 @@ mutant "v4 parity: input of wo_a in FP8" $v4/attention.cpp 's/(  TRY\(put_out\(p
 mutant "v4 parity: input of wo_b not in FP8" $v4/attention.cpp 's/  pass\.rounding\.input\(grouped\);\n//'
 mutant "v4 parity: scales down to the nearest" src/compute/activation_rounding.cpp 's/\(bits & mantissa\) != 0 \?/(bits \& mantissa) > 1u << 22 ?/'
 mutant "v4 parity: MTP's input not in FP8" $v4/mtp.cpp 's/(enorm\], layers_.*?)    pass\.rounding\.input\(pass\.x\);\n/$1/s'
+# The fast mode (docs/numerics.md)
+mutant "fast: numbers rounded down" $kernels/matmul_fast.inl 's/store_whole\(run, div\(first, set1\(scale\)\)\)/store_whole(run, sub(div(first, set1(scale)), set1(0.45f)))/'
+mutant "fast: scales in 128ths" $kernels/matmul_fast.inl 's/float_with_bits\(largest\) \/ 127\.f/float_with_bits(largest) \/ 128.f/'
+mutant "fast: scales of the neighbouring line" $kernels/matmul_fast.inl 's/spread<kLine>/spread<kLine ^ 1>/'
+mutant "fast: odd columns before even ones" $kernels/matmul_fast.inl 's/split\(x, first, second\)/split(x, second, first)/'
+mutant "fast: E2M1 values not doubled" src/compute/fast_format.cpp 's/0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12/0, 0, 1, 1, 2, 3, 4, 6, 0, 0, -1, -1, -2, -3, -4, -6/'
+mutant "fast: int4 without its offset" src/compute/fast_format.cpp 's/-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7/0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15/'
