@@ -1,0 +1,58 @@
+// bf16 numbers for tests of compressed tensors: like trained weights, and unlike any.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "formats/bf16_stream.h"
+
+namespace sluice::test {
+
+enum class Numbers { trained, few_escapes, noise, zeros, noisy_end };
+inline constexpr Numbers kAllNumbers[] = {Numbers::trained, Numbers::few_escapes, Numbers::noise, Numbers::zeros,
+                                          Numbers::noisy_end};
+
+// `count` numbers, two bytes each.
+inline std::vector<std::byte> bf16_numbers(std::size_t count, Numbers like, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> trained(0.f, 0.02f);
+  std::vector<std::byte> bytes(2 * count);
+  for (std::size_t number = 0; number < count; ++number) {
+    std::uint32_t bits = 0;
+    if (const float value = trained(random); like == Numbers::trained || like == Numbers::noisy_end)
+      std::memcpy(&bits, &value, sizeof bits);
+    bits >>= 16;
+    const auto noise = static_cast<std::uint32_t>(random() & 0xffff);
+    if (like == Numbers::few_escapes)
+      bits = noise % 1000 == 0 ? noise : (noise & 0x807f) | (120 + noise / 128 % 4) << 7;
+    if (like == Numbers::noise || (like == Numbers::noisy_end && number > count / 2)) bits = noise;
+    const auto word = static_cast<std::uint16_t>(bits);
+    std::memcpy(bytes.data() + 2 * number, &word, sizeof word);
+  }
+  return bytes;
+}
+
+// The stream of a matrix, whole.
+inline std::vector<std::byte> bf16_stream(Shape shape, std::span<const std::byte> numbers) {
+  std::vector<ExponentCounts> counts;
+  for (std::size_t at = 0; at < numbers.size(); at += 2 * kChunkNumbers)
+    counts.push_back(
+        count_exponents(numbers.subspan(at, std::min<std::size_t>(2 * kChunkNumbers, numbers.size() - at))));
+  const Bf16Stream stream = Bf16Stream::of(shape, counts);
+  std::vector<std::byte> bytes = stream.front();
+  bytes.resize(stream.bytes());
+  for (std::size_t number = 0; number < stream.chunks(); ++number) {
+    const Bf16Chunk chunk = stream.chunk(number);
+    if (!encode_chunk(stream.exponents(), chunk, numbers.subspan(2 * kChunkNumbers * number, 2u * chunk.numbers),
+                      std::span(bytes).subspan(chunk.begin, chunk.bytes)))
+      return {};
+  }
+  return bytes;
+}
+
+}  // namespace sluice::test
