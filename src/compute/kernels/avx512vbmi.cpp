@@ -3,5 +3,6 @@
 #define SLUICE_TABLE kAvx512VbmiKernels
 #include "compute/kernels/dots_avx512.h"
 #include "compute/kernels/formats_avx512.h"
+#include "compute/kernels/unpack_avx512.h"
 
 #include "compute/kernels/bodies.inl"

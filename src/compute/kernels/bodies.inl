@@ -29,6 +29,7 @@
 #include "compute/kernels/attention.inl"
 #include "compute/kernels/probe.inl"
 #include "compute/kernels/recurrence.inl"
+#include "compute/kernels/unpack.inl"
 
 // A template's instances in the order of FormatId.
 #define SLUICE_FORMATS(kernel)                                                                                        \
@@ -70,6 +71,7 @@ const KernelTable SLUICE_TABLE = {
     short_conv,
     attention,
     index_scores,
+    unpack_bf16,
     read_probe,
     fma_probe,
     2 * kProbeChains* kPieceLanes,

@@ -3,5 +3,6 @@
 #define SLUICE_TABLE kNeonKernels
 #include "compute/kernels/dots_neon.h"
 #include "compute/kernels/formats_neon.h"
+#include "compute/kernels/unpack_neon.h"
 
 #include "compute/kernels/bodies.inl"

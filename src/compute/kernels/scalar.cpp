@@ -3,5 +3,6 @@
 #define SLUICE_TABLE kScalarKernels
 #include "compute/kernels/dots_scalar.h"
 #include "compute/kernels/formats_scalar.h"
+#include "compute/kernels/unpack_scalar.h"
 
 #include "compute/kernels/bodies.inl"

@@ -114,6 +114,14 @@ struct ConvPart {  // channels [0, channels); rows of x and y are strided, taps 
   float *history, *y;
 };
 
+// Groups of compressed bf16 numbers as formats/bf16_stream.h stores them; `to` has 2 * numbers bytes. Exponents: eight,
+// the last unused. All may have any alignment.
+struct UnpackPart {
+  const std::uint8_t *groups, *escapes, *exponents;
+  std::int64_t numbers, escape_count;
+  std::uint8_t* to;
+};
+
 struct KernelTable {
   const char* name;               // as --isa spells it
   int (*panel_rows)(int x_rows);  // kPanelRows means: in tiles
@@ -156,6 +164,8 @@ struct KernelTable {
   void (*short_conv)(const ConvPart& part);
   void (*attention)(const AttentionPart& part);
   void (*index_scores)(const IndexPart& part);
+  // How many escapes the groups ask for; if that is more than there are, what was stored means nothing.
+  std::int64_t (*unpack_bf16)(const UnpackPart& part);
   // Yardsticks: see probe.inl. fma_probe does `fma_probe_flops` operations a step.
   float (*read_probe)(const std::uint8_t* from, std::int64_t bytes, int streams);
   float (*fma_probe)(int steps);
