@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "base/check.h"
 #include "checkpoint/bind_report.h"
@@ -43,6 +44,7 @@ class Binder {
  private:
   // Leaves the tensors in found_. False, and reported, if one is missing or wrong.
   bool find_block(const BlockSpec& block, std::string_view role);
+  tl::expected<FoundTensor, StorageProblem> find_tensor(const TensorSpec& spec, std::string_view role);
   template <typename Found>
   struct Match {
     const TensorSpec* spec;  // the wanted one, or the alternative that is there
@@ -52,6 +54,7 @@ class Binder {
   using Look = tl::expected<Found, StorageProblem>(const TensorIndex&, const TensorSpec&);
   template <typename Found>
   tl::expected<Match<Found>, StorageProblem> find(const TensorSpec& spec, Look<Found>& look);
+  bool any_streams();
   FoundTensor take_rows(const StoredForm& form, const TensorSpec& spec, std::string_view role);
   void count(const TensorRecord& tensor, std::string_view role, std::string_view type);
 
@@ -62,6 +65,7 @@ class Binder {
   std::vector<bool> used_;  // by tensor number
   std::vector<FoundTensor> found_;
   Neighbours neighbours_;
+  std::optional<bool> any_streams_;
   std::size_t choice_ = 0;  // of the tensor found last: 0 its own name, n its n-th alternative
 };
 
@@ -111,18 +115,48 @@ auto Binder::find(const TensorSpec& spec, Look<Found>& look) -> tl::expected<Mat
   return tl::unexpected(StorageProblem{std::move(missing), {}});
 }
 
+// Rows of the walk may be compressed; experts and the embedding are not.
+tl::expected<FoundTensor, StorageProblem> Binder::find_tensor(const TensorSpec& spec, std::string_view role) {
+  const bool may_be_stream = role != "experts" && role != "embedding";
+  if (may_be_stream) {
+    const auto stream = find_compressed(index_, spec);
+    if (!stream) return tl::unexpected(stream.error());
+    if (*stream != nullptr) {
+      const TensorRecord& tensor = **stream;
+      count(tensor, role, kCompressedType);
+      return FoundTensor{FormatId::bf16, spec.held(), {tensor.file, tensor.offset, tensor.bytes}, {}, 0, true};
+    }
+  }
+  auto match = find(spec, find_stored);
+  if (match) return take_rows(match->found, *match->spec, role);
+  if (may_be_stream && !match.error().missing.empty() && any_streams() && has_compressed_rows(index_, spec))
+    return tl::unexpected(StorageProblem{
+        {}, fmt::format("{} is compressed in other pieces than this version of sluice reads", in_quotes(spec.name))});
+  return tl::unexpected(std::move(match.error()));
+}
+
+// Looked up once, and only where something is missing.
+bool Binder::any_streams() {
+  if (!any_streams_) {
+    any_streams_ = false;
+    for (std::size_t number = 0; number < index_.count() && !*any_streams_; ++number)
+      any_streams_ = is_compressed(index_.tensor(number));
+  }
+  return *any_streams_;
+}
+
 bool Binder::find_block(const BlockSpec& block, std::string_view role) {
   found_.clear();
   if (neighbours_.block != kUnknownFile) neighbours_ = {kUnknownFile, neighbours_.block};
   std::vector<StorageProblem> problems;  // told once the whole block was looked at: then a neighbour is known
   for (const TensorSpec& spec : block.tensors) {
-    auto match = find(spec, find_stored);
-    if (!match) {
-      problems.push_back(std::move(match.error()));
+    auto found = find_tensor(spec, role);
+    if (!found) {
+      problems.push_back(std::move(found.error()));
       continue;
     }
-    neighbours_.block = match->found.weights->file;
-    found_.push_back(take_rows(match->found, *match->spec, role));
+    neighbours_.block = found->weights.file;
+    found_.push_back(std::move(*found));
   }
   for (StorageProblem& problem : problems) {
     if (problem.missing.empty())

@@ -56,11 +56,20 @@ struct Placement {
   }
 };
 
+// A tensor that is read as a stream (formats/bf16_stream.h), and where that lies in the slot until it is unpacked.
+struct CompressedTensor {
+  int tensor = 0;
+  std::uint64_t stream = 0, bytes = 0;
+};
+
 struct BlockLayout {
   std::vector<Extent> extents;  // what to read, and where into the slot
   std::vector<Placement> tensors;
   std::uint64_t slot_bytes = 0;     // room the slot needs: whole disk pages around every extent
-  std::uint64_t payload_bytes = 0;  // bytes of the tensors themselves
+  std::uint64_t payload_bytes = 0;  // bytes of the tensors themselves, as they are stored
+  // In the order of their streams and of their tensors in the slot. A tensor ends where its stream ends, or before: so
+  // they can be unpacked within the slot, the first one first.
+  std::vector<CompressedTensor> compressed = {};
 
   WeightView view(const std::byte* slot, int tensor) const {
     return tensors[static_cast<std::size_t>(tensor)].view(slot);

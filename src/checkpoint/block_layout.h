@@ -2,6 +2,9 @@
 //
 // Tensors that follow each other in a file become one extent, and so do tensors so near that they share a disk page:
 // reads move whole pages, and a page belongs to one extent only. Otherwise each run gets its own pages in the slot.
+//
+// Compressed tensors (formats/bf16_stream.h) are read behind the others, as near to the end of the slot as lets each be
+// unpacked in front of what is not unpacked yet. So a slot needs the room of what it holds in the end, and no other.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +26,8 @@ struct FoundTensor {
   Shape shape;  // as held
   FileRun weights;
   std::optional<FileRun> scales;
-  int scale_phase = 0;  // see WeightView
+  int scale_phase = 0;         // see WeightView
+  bool is_compressed = false;  // weights are a stream
 };
 
 // Tensor i of the layout is tensor i of `tensors`.

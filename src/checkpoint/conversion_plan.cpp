@@ -78,6 +78,19 @@ WrittenForm ConversionPlan::form_of(const ModelTensor& tensor) const {
   return form;
 }
 
+// Null if the tensor does not become streams.
+const std::vector<CompressedSlice>* ConversionPlan::streams_of(const ModelTensor& tensor) const {
+  return options_.compression == nullptr || tensor.slices.empty() ? nullptr : options_.compression->find(tensor.name);
+}
+
+std::uint64_t ConversionPlan::bytes_of(const ModelTensor& tensor) const {
+  const std::vector<CompressedSlice>* const streams = streams_of(tensor);
+  if (streams == nullptr) return bytes_as(becomes(tensor), tensor.shape);
+  std::uint64_t bytes = 0;
+  for (const CompressedSlice& slice : *streams) bytes += slice.stream.bytes();
+  return bytes;
+}
+
 // Puts a unit of `bytes` behind those before it, in a new shard if the last one is full.
 void ConversionPlan::take_unit(std::uint64_t bytes) {
   if (begins_.size() == 1 || (filled_ > 0 && filled_ + bytes > options_.shard_bytes)) {
@@ -120,7 +133,7 @@ Result<> ConversionPlan::take_block(std::size_t number, std::vector<bool>& used)
     TRY(take_tensor(tensor));
     for (const FileRun& run : {tensor.weights, tensor.scales})
       if (run.bytes > 0) used[index_->number(places_->at(run))] = true;
-    bytes += bytes_as(becomes(tensor), tensor.shape);
+    bytes += bytes_of(tensor);
   }
   take_unit(bytes);
   return {};
@@ -165,33 +178,46 @@ bool ConversionPlan::changes_anything() const {
   return false;
 }
 
-// Appends a block to a shard: wide elements first, so that all are aligned where the block is.
+struct ConversionPlan::Part {
+  StoredTensor stored;
+  FileRun from;
+  std::size_t* number = nullptr;           // where its place is noted, unless it is a stream
+  const CompressedSlice* slice = nullptr;  // the stream
+};
+
+void ConversionPlan::add_parts(const ModelTensor& tensor, std::vector<Part>& parts, ConvertedTensor& converted) const {
+  if (const std::vector<CompressedSlice>* const streams = streams_of(tensor)) {
+    for (const CompressedSlice& slice : *streams)
+      parts.push_back({{slice.name, Dtype::u8, {slice.stream.bytes()}}, slice.from, nullptr, &slice});
+    return;
+  }
+  WrittenForm form = form_of(tensor);
+  if (form.scales) parts.push_back({std::move(*form.scales), tensor.scales, &converted.scales});
+  parts.push_back({std::move(form.weights), tensor.weights, &converted.weights});
+}
+
+// Appends a block to a shard: wide elements first, so that all are aligned where the block is, and streams last, since
+// they are read behind the others (block_layout.h).
 void ConversionPlan::add_block(std::size_t number, std::uint64_t& offset, std::vector<StoredTensor>& stored,
                                ConvertedShard& shard) const {
   TensorBlock block = tensors_->block(number);
-  struct Part {
-    StoredTensor stored;
-    FileRun from;
-    std::size_t* number;  // where its place is noted
-  };
   std::vector<Part> parts;
   std::vector<ConvertedTensor> converted(block.size());
   std::uint64_t bytes = 0;
-  for (std::size_t tensor = 0; tensor < block.size(); ++tensor) {
-    WrittenForm form = form_of(block[tensor]);
-    bytes += form.weights.bytes() + (form.scales ? form.scales->bytes() : 0);
-    if (form.scales) parts.push_back({std::move(*form.scales), block[tensor].scales, &converted[tensor].scales});
-    parts.push_back({std::move(form.weights), block[tensor].weights, &converted[tensor].weights});
-  }
+  for (std::size_t tensor = 0; tensor < block.size(); ++tensor) add_parts(block[tensor], parts, converted[tensor]);
+  for (const Part& part : parts) bytes += part.stored.bytes();
   std::ranges::stable_sort(parts, std::ranges::greater(),
-                           [](const Part& part) { return dtype_bits(part.stored.type); });
+                           [](const Part& part) { return part.slice != nullptr ? 0 : dtype_bits(part.stored.type); });
   if (const std::uint64_t padding = padding_before(block, offset, bytes); padding > 0) {
     stored.push_back(padding_tensor(number, padding));
     offset += padding;
   }
   for (Part& part : parts) {
-    *part.number = stored.size();
-    if (options_.packs) shard.copied.push_back({part.from, stored.size()});
+    if (part.number != nullptr) *part.number = stored.size();
+    if (part.slice != nullptr)
+      shard.compressed.push_back({part.slice, stored.size()});
+    else if (options_.packs)
+      shard.copied.push_back({part.from, stored.size()});
     stored.push_back(std::move(part.stored));
   }
   offset += bytes;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/compression.h"
 #include "checkpoint/model_tensors.h"
 #include "checkpoint/records_by_place.h"
 #include "checkpoint/safetensors_writer.h"
@@ -36,6 +37,7 @@ std::string writable_formats();  // "f32, bf16, ..."
 struct ConversionOptions {
   std::array<Target, kTensorKinds> targets = {};       // by TensorKind; `kept` ones are kept
   std::uint64_t shard_bytes = std::uint64_t{4} << 30;  // of one file, unless a single block is larger
+  const Compression* compression = nullptr;            // when packing: what becomes a stream; must outlive the plan
   bool packs = false;  // bytes are copied unseen, whatever the targets say, and every block begins on a disk page
 };
 
@@ -48,10 +50,15 @@ struct CopiedTensor {  // as it is: all of a packed checkpoint, and parts that s
   FileRun from;
   std::size_t number = 0;
 };
+struct StreamTensor {  // compressed rows
+  const CompressedSlice* slice = nullptr;
+  std::size_t number = 0;
+};
 struct ConvertedShard {
   SafetensorsLayout layout;
   std::vector<ConvertedTensor> converted;
   std::vector<CopiedTensor> copied;
+  std::vector<StreamTensor> compressed;
 };
 
 struct KindTotals {
@@ -68,6 +75,7 @@ class ConversionPlan {
   const KindTotals& totals(TensorKind kind) const { return totals_[static_cast<std::size_t>(kind)]; }
   std::uint64_t shard_bytes() const { return options_.shard_bytes; }
   bool packs() const { return options_.packs; }
+  const Compression* compression() const { return options_.compression; }
   std::size_t shards() const { return file_bytes_.size(); }
   std::uint64_t file_bytes(std::size_t shard) const { return file_bytes_[shard]; }
   std::uint64_t file_bytes() const;                         // of all
@@ -86,6 +94,10 @@ class ConversionPlan {
   void take_unit(std::uint64_t bytes);
   std::uint64_t padding_before(const TensorBlock& block, std::uint64_t offset, std::uint64_t bytes) const;
   WrittenForm form_of(const ModelTensor& tensor) const;
+  const std::vector<CompressedSlice>* streams_of(const ModelTensor& tensor) const;
+  std::uint64_t bytes_of(const ModelTensor& tensor) const;
+  struct Part;
+  void add_parts(const ModelTensor& tensor, std::vector<Part>& parts, ConvertedTensor& converted) const;
   void add_block(std::size_t number, std::uint64_t& offset, std::vector<StoredTensor>& stored,
                  ConvertedShard& shard) const;
 

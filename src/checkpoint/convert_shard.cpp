@@ -19,7 +19,10 @@ namespace {
 
 constexpr std::uint64_t kCopiedPiece = std::uint64_t{1} << 20;
 
-// Rows of a converted tensor, or bytes of a copied one (which stand behind the converted ones).
+constexpr std::uint64_t kCompressedChunks = 32;  // a megabyte of numbers
+
+// Rows of a converted tensor, or bytes of a copied one (which stand behind the converted ones), or chunks of a
+// compressed one (behind those).
 struct Job {
   std::size_t tensor = 0;
   std::uint64_t first = 0, count = 0;
@@ -38,6 +41,9 @@ std::vector<Job> jobs_of(const ConvertedShard& shard) {
   }
   for (std::size_t tensor = 0; tensor < shard.copied.size(); ++tensor)
     cut(shard.converted.size() + tensor, shard.copied[tensor].from.bytes, kCopiedPiece);
+  for (std::size_t tensor = 0; tensor < shard.compressed.size(); ++tensor)
+    cut(shard.converted.size() + shard.copied.size() + tensor, shard.compressed[tensor].slice->stream.chunks(),
+        kCompressedChunks);
   return jobs;
 }
 
@@ -45,10 +51,12 @@ std::vector<Job> jobs_of(const ConvertedShard& shard) {
 class Hand {
  public:
   Hand(const ConvertedShard& shard, const Files& source, OutputFile* out)
-      : shard_(shard), converter_(source), reader_(source), out_(out) {}
+      : shard_(shard), converter_(source), reader_(source), compressor_(source), out_(out) {}
 
   Result<std::uint64_t> work(const Job& job) {
     if (job.tensor < shard_.converted.size()) return convert(shard_.converted[job.tensor], job);
+    if (job.tensor >= shard_.converted.size() + shard_.copied.size())
+      return compress(shard_.compressed[job.tensor - shard_.converted.size() - shard_.copied.size()], job);
     const CopiedTensor& copied = shard_.copied[job.tensor - shard_.converted.size()];
     TRY_TAKE(const std::span<const std::byte> bytes,
              reader_.read({copied.from.file, copied.from.offset + job.first, job.count}));
@@ -70,6 +78,17 @@ class Hand {
     return bytes;
   }
 
+  Result<std::uint64_t> compress(const StreamTensor& tensor, const Job& job) {
+    const Bf16Stream& stream = tensor.slice->stream;
+    TRY_TAKE(const std::span<const std::byte> chunks, compressor_.compress(*tensor.slice, job.first, job.count));
+    TRY_TAKE(std::uint64_t bytes, write(tensor.number, stream.chunk(job.first).begin, chunks));
+    if (job.first == 0) {
+      TRY_TAKE(const std::uint64_t more, write(tensor.number, 0, stream.front()));
+      bytes += more;
+    }
+    return bytes;
+  }
+
   Result<std::uint64_t> write(std::size_t number, std::uint64_t offset, std::span<const std::byte> bytes) {
     if (out_ != nullptr) TRY(out_->write_at(shard_.layout.begins[number] + offset, bytes));
     return std::uint64_t{bytes.size()};
@@ -78,6 +97,7 @@ class Hand {
   const ConvertedShard& shard_;
   BandConverter converter_;
   SourceReader reader_;
+  ChunkCompressor compressor_;
   OutputFile* out_;
 };
 

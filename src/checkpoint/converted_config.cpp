@@ -14,6 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* kConversion = "sluice_conversion";
 constexpr const char* kPack = "sluice_pack";
+constexpr const char* kCompressed = "compressed";
+constexpr const char* kCompressedForm = "bf16 in streams, version 1";  // formats/bf16_stream.h
 constexpr const char* kReleasedForm = "quantization_config";
 
 Json description(std::string_view fingerprint, const ConversionPlan& plan) {
@@ -25,6 +27,7 @@ Json description(std::string_view fingerprint, const ConversionPlan& plan) {
                                                                      {"bytes", totals.bytes_after}};
   }
   json["shard_bytes"] = plan.shard_bytes();
+  if (plan.compression() != nullptr) json[kCompressed] = kCompressedForm;
   return json;
 }
 
@@ -80,6 +83,8 @@ std::string conversion_difference(std::string_view wanted, std::string_view othe
     const std::string wants = format_in(ours, name), has = format_in(theirs, name);
     if (has != wants) return fmt::format("has {} {}, not {}", name, has, wants);
   }
+  if (theirs.contains(kCompressed) != ours.contains(kCompressed))
+    return theirs.contains(kCompressed) ? "is compressed" : "is not compressed";
   if (theirs.value("shard_bytes", Json()) != ours.at("shard_bytes")) return "has shards of another size";
   return "was made by another version of sluice";
 }

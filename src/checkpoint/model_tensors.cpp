@@ -2,6 +2,7 @@
 #include "checkpoint/model_tensors.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -29,6 +30,16 @@ ModelTensor located(const TensorSpec& spec, TensorKind kind, const BlockLayout& 
     tensor.scales =
         source_of(layout, placed.scales, stored.scale_run(shape.cols, placed.scale_phase, shape.rows).bytes);
   return tensor;
+}
+
+// Whether slices follow each other from the first row to the last.
+bool cut_whole(std::span<const RowSlice> slices, int rows) {
+  int next = 0;
+  for (const RowSlice& slice : slices) {
+    if (slice.first != next) return false;
+    next += slice.rows;
+  }
+  return next == rows;
 }
 
 }  // namespace
@@ -68,6 +79,9 @@ void ModelTensors::add_walk() {
   std::unordered_set<std::string_view> of_trunk;
   for (const BlockSpec& block : census_.trunk.walk)
     for (const TensorSpec& spec : block.tensors) of_trunk.insert(spec.name);
+  std::unordered_map<std::string_view, std::vector<RowSlice>> slices;
+  for (const BlockSpec& block : census_.whole.walk)
+    for (const TensorSpec& spec : block.tensors) slices[spec.name].push_back({spec.first_row, spec.held().rows});
   for (std::size_t step = 0; step < census_.whole.walk.size(); ++step) {
     const BlockSpec& block = census_.whole.walk[step];
     const BlockLayout& layout = bound_.walk[step];
@@ -77,6 +91,7 @@ void ModelTensors::add_walk() {
       if (spec.first_row > 0) continue;  // a later slice of a tensor that is taken whole
       const TensorKind kind = kind_of(spec, block.role, of_trunk.contains(spec.name));
       tensors.push_back(located(spec, kind, layout, layout.tensors[number]));
+      if (cut_whole(slices[spec.name], spec.shape.rows)) tensors.back().slices = slices[spec.name];
     }
     if (!tensors.empty()) fixed_.push_back(std::move(tensors));
   }

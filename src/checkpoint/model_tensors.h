@@ -27,13 +27,18 @@ enum class TensorKind : std::uint8_t {
 inline constexpr int kTensorKinds = 5;
 std::string_view kind_name(TensorKind kind);
 
+struct RowSlice {
+  int first = 0, rows = 0;
+};
+
 struct ModelTensor {
   std::string name;  // as the census calls it
   TensorKind kind = TensorKind::kept;
   FormatId format = FormatId::f32;
   Shape shape;
-  FileRun weights, scales;  // scales.bytes is 0 where the format has none
-  int scale_phase = 0;      // see WeightView
+  FileRun weights, scales;            // scales.bytes is 0 where the format has none
+  int scale_phase = 0;                // see WeightView
+  std::vector<RowSlice> slices = {};  // how the steps of the walk cut it, from its first row to its last; else empty
 };
 // Tensors that are used together: neighbours in a file, read at once.
 using TensorBlock = std::vector<ModelTensor>;
@@ -49,6 +54,7 @@ class ModelTensors {
   // Requires: `bound` is `census.whole` bound to the checkpoint. Both must outlive this.
   ModelTensors(const ModelCensus& census, const BoundCensus& bound);
 
+  std::size_t fixed_blocks() const { return fixed_.size(); }  // those before the experts
   std::size_t blocks() const { return fixed_.size() + experts_.size(); }
   // The embedding, then the walk, then the experts by layer and number.
   TensorBlock block(std::size_t number) const;

@@ -9,10 +9,16 @@ void add(ReadCost& cost, const BlockLayout& layout) {
   ++cost.blocks;
   cost.reads += layout.extents.size();
   cost.payload_bytes += layout.payload_bytes;
-  cost.page_bytes += layout.slot_bytes;
+  cost.page_bytes += read_bytes(layout);
 }
 
 }  // namespace
+
+std::uint64_t read_bytes(const BlockLayout& layout) {
+  std::uint64_t bytes = 0;
+  for (const Extent& extent : layout.extents) bytes += page_ceil(extent.offset % kDiskPage + extent.bytes);
+  return bytes;
+}
 
 ReadCost trunk_cost(const BoundCensus& bound) {
   ReadCost cost;

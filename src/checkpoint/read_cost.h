@@ -16,7 +16,8 @@ struct ReadCost {
   std::uint64_t page_bytes = 0;     // of the pages that hold them
 };
 
-ReadCost trunk_cost(const BoundCensus& bound);    // one walk
-ReadCost experts_cost(const BoundCensus& bound);  // every expert once
+std::uint64_t read_bytes(const BlockLayout& layout);  // of its pages
+ReadCost trunk_cost(const BoundCensus& bound);        // one walk
+ReadCost experts_cost(const BoundCensus& bound);      // every expert once
 
 }  // namespace sluice

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "formats/bf16_stream.h"
 #include "formats/format.h"
 
 namespace sluice {
@@ -43,6 +44,8 @@ constexpr Convention kConventions[] = {
     {FormatId::int4g32, "_packed", Dtype::u8, "_scale_int4g32", Dtype::f32},
     {FormatId::int4, "_packed", Dtype::u8, "_scale_int4", Dtype::f32},
 };
+
+constexpr std::string_view kCompressedInfix = ".sluice_bf16.";
 
 using Problem = tl::unexpected<StorageProblem>;
 Problem missing(std::string name) { return Problem({std::move(name), {}}); }
@@ -186,6 +189,34 @@ tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, c
   if (auto fits = check_part(index, *form.scales, stacked, scale_rows, stored.scale_row_bytes(cols)); !fits)
     return Problem(fits.error());
   return form;
+}
+
+std::string compressed_name(std::string_view name, int first_row, int rows) {
+  return fmt::format("{}{}{}.{}", name, kCompressedInfix, first_row, rows);
+}
+
+bool is_compressed(const TensorRecord& tensor) {
+  return tensor.dtype == Dtype::u8 && tensor.name().find(kCompressedInfix) != std::string_view::npos;
+}
+
+bool has_compressed_rows(const TensorIndex& index, const TensorSpec& spec) {
+  const std::string beginning = fmt::format("{}{}", spec.name, kCompressedInfix);
+  for (std::size_t number = 0; number < index.count(); ++number)
+    if (index.tensor(number).name().starts_with(beginning)) return true;
+  return false;
+}
+
+tl::expected<const TensorRecord*, StorageProblem> find_compressed(const TensorIndex& index, const TensorSpec& spec) {
+  const TensorRecord* const stream = index.find(compressed_name(spec.name, spec.first_row, spec.held().rows));
+  if (stream == nullptr) return nullptr;
+  if (const TensorRecord* const whole = index.find(spec.name); whole != nullptr)
+    return wrong(fmt::format("{} and {} are two forms of one tensor", place(index, *whole), place(index, *stream)));
+  const std::uint64_t numbers =
+      static_cast<std::uint64_t>(spec.held().rows) * static_cast<std::uint64_t>(spec.held().cols);
+  if (stream->dtype != Dtype::u8 || stream->bytes < Bf16Stream::front_bytes(numbers) || stream->bytes >= 2 * numbers)
+    return wrong(fmt::format("{} has {} bytes of {}, which are no {} numbers compressed", place(index, *stream),
+                             stream->bytes, dtype_name(stream->dtype), numbers));
+  return stream;
 }
 
 tl::expected<const TensorRecord*, StorageProblem> find_ids(const TensorIndex& index, const TensorSpec& spec) {

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "checkpoint/block.h"
 #include "checkpoint/safetensors_writer.h"
@@ -33,6 +34,16 @@ tl::expected<StoredForm, StorageProblem> find_stored(const TensorIndex& index, c
 
 // The tensor of a table of whole numbers: I64 or I32.
 tl::expected<const TensorRecord*, StorageProblem> find_ids(const TensorIndex& index, const TensorSpec& spec);
+
+// bf16 rows of a matrix as a stream (formats/bf16_stream.h), which `pack --compress` writes for each step of the walk:
+// "NAME.sluice_bf16.FIRST.COUNT", bytes without a shape. Never beside the matrix itself.
+inline constexpr std::string_view kCompressedType = "bf16z";  // for people
+std::string compressed_name(std::string_view name, int first_row, int rows);
+bool is_compressed(const TensorRecord& tensor);
+// True if rows of this matrix are streams, whichever.
+bool has_compressed_rows(const TensorIndex& index, const TensorSpec& spec);
+// The stream of the rows that the spec holds; null if there is none.
+tl::expected<const TensorRecord*, StorageProblem> find_compressed(const TensorIndex& index, const TensorSpec& spec);
 
 // How sluice writes a matrix: names, types and shapes of its tensors. find_stored reads it back as what it was.
 struct WrittenForm {

@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "checkpoint/storage.h"
+#include "checkpoint/stream_check.h"
 #include "formats/scales.h"
 #include "io/aligned.h"
 #include "io/read_queue.h"
@@ -122,6 +123,7 @@ class Verifier {
   bool submit_next(std::size_t slot);
   void take(const Window& window, const std::byte* bytes);
   void check(const Window& window, const std::byte* bytes);
+  void check_stream(const TensorRecord& tensor, const Window& window, const std::byte* bytes);
   void sort_tensors(int file);
 
   const TensorIndex& index_;
@@ -137,9 +139,11 @@ class Verifier {
   Window windows_[kWindowsInFlight];
   bool cancelled_ = false;
   int sorted_file_ = -1;
-  std::vector<const TensorRecord*> sorted_;  // tensors of sorted_file_ by offset
-  std::map<int, std::string> unreadable_;    // by file
-  std::map<std::size_t, Bad> bad_;           // by tensor number
+  std::vector<const TensorRecord*> sorted_;          // tensors of sorted_file_ by offset
+  std::map<int, std::string> unreadable_;            // by file
+  std::map<std::size_t, Bad> bad_;                   // by tensor number
+  std::map<std::size_t, StreamCheck> open_streams_;  // likewise; those of which bytes are still to come
+  std::map<std::size_t, std::string> bad_streams_;   // likewise
 };
 
 // False if every window has been asked for.
@@ -212,6 +216,7 @@ void Verifier::check(const Window& window, const std::byte* bytes) {
       [](std::uint64_t place, const TensorRecord* tensor) { return place < tensor->offset + tensor->bytes; });
   for (; next != sorted_.end() && (*next)->offset < window.end; ++next) {
     const TensorRecord& tensor = **next;
+    if (is_compressed(tensor)) check_stream(tensor, window, bytes);
     const Look look = look_of(index_, tensor);
     if (look == Look::nothing) continue;
     const std::uint64_t width = dtype_bits(tensor.dtype) / 8;
@@ -226,6 +231,19 @@ void Verifier::check(const Window& window, const std::byte* bytes) {
     total.first = std::min(total.first, first + found.first);
     total.count += found.count;
   }
+}
+
+// Windows of a file come one after the other; after one that could not be read, nothing can be said of a stream.
+void Verifier::check_stream(const TensorRecord& tensor, const Window& window, const std::byte* bytes) {
+  if (unreadable_.contains(window.file)) return;
+  const std::size_t number = index_.number(tensor);
+  const std::uint64_t begin = std::max(window.begin, tensor.offset);
+  const std::uint64_t end = std::min(window.end, tensor.offset + tensor.bytes);
+  StreamCheck& stream = open_streams_.try_emplace(number, tensor.bytes).first->second;
+  stream.feed({bytes + (begin - window.begin), end - begin});
+  if (end < tensor.offset + tensor.bytes) return;
+  if (auto problem = stream.problem()) bad_streams_.emplace(number, *std::move(problem));
+  open_streams_.erase(number);
 }
 
 // Where an element stands: [row, column] of a matrix.
@@ -250,6 +268,10 @@ std::vector<WeightFault> Verifier::faults() const {
     faults.push_back({tensor.file, std::string(tensor.name()),
                       fmt::format("{} {}, the first at {}", format_count(bad.count), what,
                                   coordinates(index_.shape(tensor), bad.first))});
+  }
+  for (const auto& [number, problem] : bad_streams_) {
+    const TensorRecord& tensor = index_.tensor(number);
+    faults.push_back({tensor.file, std::string(tensor.name()), problem});
   }
   std::stable_sort(faults.begin(), faults.end(),
                    [](const auto& left, const auto& right) { return left.file < right.file; });
