@@ -1,10 +1,10 @@
 // The division of a budget. See plan.h.
 //
-// What counts is bytes read per token. A pinned byte of the trunk saves one byte a token; a byte of expert slots saves
-// top_k / experts_of_a_layer of one if routing has no locality, and never more than one. Every number of pinned steps
-// is tried, with the rest for slots, and what reads least is taken; that is nearly the whole trunk first, then experts,
-// but for what is left below the size of a step. Before that come the things that let reading and computing overlap: a
-// ring of three steps and slots for one layer's experts.
+// What counts is bytes read per token. A pinned byte of the trunk saves one byte a token, or what it takes on disk; a
+// byte of expert slots saves top_k / experts_of_a_layer of one if routing has no locality, and never more than one.
+// Every number of pinned steps is tried, with the rest for slots, and what reads least is taken; that is nearly the
+// whole trunk first, then experts, but for what is left below the size of a step. Before that come the things that let
+// reading and computing overlap: a ring of three steps and slots for one layer's experts.
 //
 // A larger budget never reads more: each way of dividing reads less as memory grows, and so does the best of them. The
 // prefill chunk grows at fixed budgets; the memory it will take then is kept from the weights on the way there and lent
@@ -47,15 +47,26 @@ class Planner {
     const std::size_t steps = needs.step_bytes.size();
     SLUICE_CHECK(!needs.chunks.empty() && needs.chunks.size() == needs.scratch_bytes.size());
     SLUICE_CHECK(needs.chunks.size() == needs.embedding_bytes.size());
+    SLUICE_CHECK(needs.step_savings.empty() || needs.step_savings.size() == steps);
     pinned_.assign(steps + 1, 0);
     largest_.assign(steps + 1, 0);
+    read_.assign(steps + 1, 0);
+    unpacked_.assign(steps + 1, 0);
     for (std::size_t step = 0; step < steps; ++step) pinned_[step + 1] = pinned_[step] + bytes_of(step);
+    for (std::size_t step = steps; step-- > 0;) {
+      const std::uint64_t read = bytes_of(step) - savings_of(step);
+      read_[step] = read_[step + 1] + read;
+      unpacked_[step] = unpacked_[step + 1] + (savings_of(step) > 0 ? read + bytes_of(step) : 0);
+    }
     for (std::size_t step = steps; step-- > 0;) largest_[step] = std::max(largest_[step + 1], bytes_of(step));
   }
 
   std::size_t steps() const { return needs_.step_bytes.size(); }
   std::uint64_t trunk() const { return pinned_.back(); }
   std::uint64_t pinned(std::size_t count) const { return pinned_[count]; }
+  // Of the steps that are not among the first `count` to pin: bytes to read, and to move through memory for unpacking.
+  std::uint64_t read_of_trunk(std::size_t count) const { return read_[count]; }
+  std::uint64_t unpacked(std::size_t count) const { return unpacked_[count]; }
   // The first `count` steps to pin, in the order of the walk.
   std::vector<int> pinned_steps(std::size_t count) const {
     std::vector<int> steps(order_.steps.begin(), order_.steps.begin() + static_cast<std::ptrdiff_t>(count));
@@ -92,6 +103,9 @@ class Planner {
   std::uint64_t bytes_of(std::size_t place) const {
     return page_ceil(needs_.step_bytes[static_cast<std::size_t>(order_.steps[place])]);
   }
+  std::uint64_t savings_of(std::size_t place) const {
+    return needs_.step_savings.empty() ? 0 : needs_.step_savings[static_cast<std::size_t>(order_.steps[place])];
+  }
   // A ring that reads ahead without stalls behind `count` pinned steps, but for a few outsized ones.
   std::uint64_t good_ring(std::size_t count) const {
     const std::uint64_t usual = std::min(page_ceil(order_.usual_step), largest_[count]);
@@ -99,7 +113,7 @@ class Planner {
   }
   std::uint64_t chunk_begins_at(std::size_t chunk) const;
   std::uint64_t read_per_token(const Division& division) const {
-    return trunk() - pinned_[division.pinned_steps] + expert_bytes_per_token(division.slots);
+    return read_of_trunk(division.pinned_steps) + expert_bytes_per_token(division.slots);
   }
 
   std::optional<Division> with_read_ahead(std::uint64_t bytes) const;
@@ -108,8 +122,9 @@ class Planner {
 
   const PlanNeeds& needs_;
   PinOrder order_;
-  std::vector<std::uint64_t> pinned_;   // [i]: bytes of the first i steps in that order
-  std::vector<std::uint64_t> largest_;  // [i]: the largest of the steps from i on
+  std::vector<std::uint64_t> pinned_;           // [i]: bytes of the first i steps in that order
+  std::vector<std::uint64_t> largest_;          // [i]: the largest of the steps from i on
+  std::vector<std::uint64_t> read_, unpacked_;  // [i]: sums over the steps from i on
 };
 
 std::uint64_t Planner::slots_within(std::uint64_t bytes) const {
@@ -242,7 +257,9 @@ Result<MemoryPlan> make_plan(const PlanNeeds& needs, std::uint64_t budget_bytes)
   plan.expert_slots = static_cast<int>(division.slots);
   plan.prefill_chunk = needs.chunks[chunk];
   plan.everything_resident = division.pinned_steps == planner.steps() && division.slots == needs.expert_count;
-  plan.trunk_bytes_per_token = planner.trunk() - parts.trunk_pinned;
+  plan.trunk_bytes_per_token = planner.read_of_trunk(division.pinned_steps);
+  plan.trunk_passing_bytes = planner.trunk() - parts.trunk_pinned;
+  plan.unpacked_bytes_per_token = planner.unpacked(division.pinned_steps);
   plan.expert_bytes_per_token = planner.expert_bytes_per_token(division.slots);
   plan.touched_bytes_per_token = planner.trunk() + planner.expert_bytes_per_token(0);
   return plan;
@@ -257,7 +274,7 @@ Forecast forecast(const MemoryPlan& plan, const Machine& machine) {
     if (seconds > best.seconds_per_token) best = {seconds, limit};
   };
   at_least(plan.touched_bytes_per_token, machine.multiply_bytes_per_second, "compute");
-  at_least(plan.touched_bytes_per_token, machine.memory_bytes_per_second, "memory");
+  at_least(plan.touched_bytes_per_token + plan.unpacked_bytes_per_token, machine.memory_bytes_per_second, "memory");
   at_least(plan.trunk_bytes_per_token + plan.expert_bytes_per_token, machine.disk_bytes_per_second, "disk");
   return best;
 }

@@ -18,6 +18,8 @@ namespace sluice {
 struct PlanNeeds {
   std::uint64_t baseline_bytes = 0;       // the program without weights: code, index, tokenizer, threads
   std::vector<std::uint64_t> step_bytes;  // slot bytes of each step of the walk
+  // Of each step, what reading it takes less than its slot, because it is compressed on disk. Empty: nothing.
+  std::vector<std::uint64_t> step_savings;
   std::uint64_t expert_slot_bytes = 0;
   std::uint64_t expert_count = 0;    // of all layers; 0: no routed experts
   std::uint64_t experts_in_use = 0;  // distinct experts one decode step of one layer asks for (top-k)
@@ -42,6 +44,8 @@ struct MemoryPlan {
   // Bytes read for one decoded token if every expert were as likely as any other of its layer (an upper estimate). A
   // larger budget never plans more of them.
   std::uint64_t trunk_bytes_per_token = 0, expert_bytes_per_token = 0;
+  // The slots of the steps that are read for each token, and what passes through memory to unpack them.
+  std::uint64_t trunk_passing_bytes = 0, unpacked_bytes_per_token = 0;
   // Weight bytes one token multiplies with.
   std::uint64_t touched_bytes_per_token = 0;
 };

@@ -36,7 +36,7 @@ std::uint64_t round_step(std::uint64_t bytes, std::uint64_t least) {
 bool keeps(const PlanNeeds& needs, std::uint64_t budget, const Share& share) {
   const Result<MemoryPlan> plan = make_plan(needs, budget);
   if (!plan) return false;
-  const auto trunk = static_cast<double>(plan->parts.trunk_pinned + plan->trunk_bytes_per_token);
+  const auto trunk = static_cast<double>(plan->parts.trunk_pinned + plan->trunk_passing_bytes);
   return static_cast<double>(plan->parts.trunk_pinned) >= share.trunk_kept * trunk &&
          plan->expert_slots >= share.experts_kept * static_cast<double>(needs.expert_count);
 }

@@ -27,7 +27,8 @@ enum class Arrival { absent, reading, here };
 
 class RingTrunk final : public TrunkStore, public LeaseHome {
  public:
-  RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts, TrunkSizes sizes, ReadQueue& queue);
+  RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts, TrunkSizes sizes, ReadQueue& queue,
+            std::unique_ptr<BlockUnpacker> unpacker);
   ~RingTrunk();
   RingTrunk(const RingTrunk&) = delete;
   RingTrunk& operator=(const RingTrunk&) = delete;
@@ -42,6 +43,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
     int next_of_ring = -1;  // the first step after this one that passes through the ring; -1: none
     std::uint64_t offset = 0;
     Arrival arrival = Arrival::absent;
+    bool unpacked = false;
     std::optional<Error> error;
   };
   struct Ahead {  // a step in the ring
@@ -73,6 +75,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   void wait_for_landing();
   void arrive(Landed landed);
   std::optional<Error> finish(int step, const std::byte* at, Result<> status) const;
+  std::optional<Error> unpack(int step, std::byte* at);
 
   std::vector<BlockSpec> specs_;
   std::vector<BlockLayout> layouts_;
@@ -84,6 +87,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   std::vector<Ahead> stale_;    // dropped while being read: their room is free when they land
   RingSpace space_;
   ReadQueue& queue_;
+  std::unique_ptr<BlockUnpacker> unpacker_;
   Landings landings_;  // tag: pinned step, or steps() + a running number
   std::uint64_t next_tag_;
   int in_flight_ = 0;
@@ -93,14 +97,18 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   TrunkStats stats_;
 };
 
-RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts, TrunkSizes sizes, ReadQueue& queue)
+RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts, TrunkSizes sizes, ReadQueue& queue,
+                     std::unique_ptr<BlockUnpacker> unpacker)
     : specs_(std::move(specs)),
       layouts_(std::move(layouts)),
       ring_memory_(sizes.ring_bytes),
       queue_(queue),
+      unpacker_(std::move(unpacker)),
       next_tag_(layouts_.size()),
       turn_(steps() - 1) {
   SLUICE_CHECK(specs_.size() == layouts_.size());
+  SLUICE_CHECK(unpacker_ != nullptr ||
+               std::ranges::all_of(layouts_, [](const BlockLayout& each) { return each.compressed.empty(); }));
   pinned_.resize(layouts_.size());
   for (const int step : sizes.pinned) pinned_.at(static_cast<std::size_t>(step)).stays = true;
   std::uint64_t pinned_bytes = 0, largest = 0;
@@ -155,9 +163,15 @@ Result<Lease> RingTrunk::acquire_pinned(int step) {
   if (first_of_ring_ >= 0) skip_to(following(step));
   read_ahead();
   await(static_cast<std::uint64_t>(step), mine.arrival);
+  std::byte* const at = pinned_memory_.data() + mine.offset;
+  if (!mine.error && !mine.unpacked) {
+    mine.error = unpack(step, at);
+    mine.unpacked = !mine.error;
+    if (mine.error) mine.arrival = Arrival::absent;
+  }
   if (mine.error) return tl::unexpected<Error>(*std::exchange(mine.error, std::nullopt));  // read again next time
   leased_ = step;
-  return Lease(this, step, pinned_memory_.data() + mine.offset, &layout(step));
+  return Lease(this, step, at, &layout(step));
 }
 
 Result<Lease> RingTrunk::acquire_ahead(int step) {
@@ -167,6 +181,8 @@ Result<Lease> RingTrunk::acquire_ahead(int step) {
   read_ahead();
   await(ahead_.front().tag, ahead_.front().arrival);
   Ahead& mine = ahead_.front();
+  std::byte* const at = ring_memory_.data() + mine.offset;
+  if (!mine.error) mine.error = unpack(step, at);
   if (mine.error) {
     Error error = *std::move(mine.error);
     space_.give_back(mine.offset);
@@ -174,7 +190,7 @@ Result<Lease> RingTrunk::acquire_ahead(int step) {
     return tl::unexpected<Error>(std::move(error));
   }
   leased_ = step;
-  return Lease(this, step, ring_memory_.data() + mine.offset, &layout(step));
+  return Lease(this, step, at, &layout(step));
 }
 
 void RingTrunk::release(int step) {
@@ -283,11 +299,22 @@ std::optional<Error> RingTrunk::finish(int step, const std::byte* at, Result<> s
   return std::move(status.error()).within(spec.label);
 }
 
+std::optional<Error> RingTrunk::unpack(int step, std::byte* at) {
+  if (layout(step).compressed.empty()) return std::nullopt;
+  const BlockSpec& spec = specs_[static_cast<std::size_t>(step)];
+  const Clock::time_point begin = Clock::now();
+  Result<> done = unpacker_->unpack(layout(step), at, [&](std::size_t tensor) { return spec.tensors[tensor].name; });
+  stats_.unpack_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+  if (done) return std::nullopt;
+  return std::move(done.error()).within(spec.label);
+}
+
 }  // namespace
 
 std::unique_ptr<TrunkStore> make_trunk_store(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts,
-                                             TrunkSizes sizes, ReadQueue& queue) {
-  return std::make_unique<RingTrunk>(std::move(specs), std::move(layouts), sizes, queue);
+                                             TrunkSizes sizes, ReadQueue& queue,
+                                             std::unique_ptr<BlockUnpacker> unpacker) {
+  return std::make_unique<RingTrunk>(std::move(specs), std::move(layouts), sizes, queue, std::move(unpacker));
 }
 
 }  // namespace sluice

@@ -13,12 +13,14 @@
 #include "checkpoint/block.h"
 #include "io/read_queue.h"
 #include "residency/lease.h"
+#include "residency/unpack_block.h"
 
 namespace sluice {
 
 struct TrunkStats {
   std::uint64_t bytes_read = 0;
   double exposed_seconds = 0;  // time the walker waited for reads
+  double unpack_seconds = 0;   // time it waited for compressed tensors to be unpacked
 };
 
 class TrunkStore {
@@ -37,7 +39,10 @@ struct TrunkSizes {
   std::uint64_t ring_bytes = 0;  // at least the largest step that is not pinned; 0 if all are pinned
 };
 
+// A step that is read compressed is unpacked when it is acquired: its reads are on their way by then, and so are those
+// of the steps behind it. Requires: an unpacker, made for these layouts, if one of them has compressed tensors.
 std::unique_ptr<TrunkStore> make_trunk_store(std::vector<BlockSpec> specs, std::vector<BlockLayout> layouts,
-                                             TrunkSizes sizes, ReadQueue& queue);
+                                             TrunkSizes sizes, ReadQueue& queue,
+                                             std::unique_ptr<BlockUnpacker> unpacker = nullptr);
 
 }  // namespace sluice
