@@ -13,6 +13,7 @@ void add_bench(CLI::App& app, Chosen& chosen) {
   add_bench_kernels(*command, chosen);
   add_bench_threads(*command, chosen);
   add_bench_token(*command, chosen);
+  add_bench_unpack(*command, chosen);
 }
 
 }  // namespace sluice::cli

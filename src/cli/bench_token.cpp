@@ -38,6 +38,7 @@ nlohmann::json to_json(const TokenBench& bench) {
                        {"touched_bytes_per_token", entry.touched_bytes_per_token},
                        {"expert_hit_rate", entry.expert_hit_rate},
                        {"exposed_io_s", entry.exposed_io_s},
+                       {"unpack_s", entry.unpack_s},
                        {"disk_busy_s", entry.disk_busy_s},
                        {"operations_s", entry.operations_s},
                        {"outside_share", entry.outside_share()},

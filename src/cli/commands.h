@@ -37,5 +37,6 @@ void add_bench_io(CLI::App& bench, Chosen& chosen);
 void add_bench_kernels(CLI::App& bench, Chosen& chosen);
 void add_bench_threads(CLI::App& bench, Chosen& chosen);
 void add_bench_token(CLI::App& bench, Chosen& chosen);
+void add_bench_unpack(CLI::App& bench, Chosen& chosen);
 
 }  // namespace sluice::cli

@@ -24,7 +24,7 @@ namespace {
 struct PackFlags {
   std::string source, out, shard_size = "4G", json;
   int threads = 1;
-  bool dry_run = false;
+  bool dry_run = false, compress = false;
 };
 
 std::string cost_line(std::string_view name, const ReadCost& cost) {
@@ -63,22 +63,47 @@ Result<> sum_up(const PackFlags& flags, const Census& census) {
                          [&](std::uint64_t done) { shown.at(done); });
 }
 
+// What --compress will make of the trunk.
+Result<Compression> measure_compression(const PackFlags& flags, const OpenTensors& model) {
+  Progress shown("measuring", Compression::bytes_to_read(*model.tensors));
+  return Compression::measure(*model.tensors, *model.files, {.threads = flags.threads, .cancel = &interrupt_flag()},
+                              [&](std::uint64_t done) { shown.at(done); });
+}
+
+std::string compression_line(const Compression& compression) {
+  if (compression.empty()) return "no tensor of the trunk is bf16 and gains by being compressed\n";
+  return fmt::format(
+      "compressed: {} of the trunk become {} ({:.1f} %)\n", format_bytes(compression.bytes_before()),
+      format_bytes(compression.bytes_after()),
+      100.0 * static_cast<double>(compression.bytes_after()) / static_cast<double>(compression.bytes_before()));
+}
+
 Result<> pack_model(const PackFlags& flags) {
   ConversionOptions options{.packs = true};
   TRY_TAKE(options.shard_bytes, parse_size(flags.shard_size, "--shard-size"));
   TRY_TAKE(const OpenTensors model, open_tensors(flags.source, flags.threads));
+  Compression compression;
+  if (flags.compress) {
+    TRY_TAKE(compression, measure_compression(flags, model));
+    options.compression = &compression;
+  }
   TRY_TAKE(const ConversionPlan plan, ConversionPlan::make(*model.tensors, model.checkpoint->index(), options));
   nlohmann::json json = to_json(plan, *model.bound);
   std::string told = cost_table(flags.source, *model.bound);
+  if (flags.compress) {
+    json["compressed"] = {{"bytes_before", compression.bytes_before()}, {"bytes_after", compression.bytes_after()}};
+    told += compression_line(compression);
+  }
   if (!flags.dry_run) {
     TRY_TAKE(const std::string source, fingerprint(model.config_text, model.checkpoint->index(), *model.files));
     TRY_TAKE(std::string config, converted_config(model.config_text, source, plan));
     Conversion conversion{&plan, model.files.get(), flags.source, flags.out, std::move(config)};
     conversion.finishing = [&] { return sum_up(flags, model.census->whole); };
     TRY(write_converted("packing", std::move(conversion), {.threads = flags.threads, .cancel = &interrupt_flag()}));
-    TRY_TAKE(const OpenTensors packed, open_tensors(flags.out, flags.threads));
-    json["packed"] = to_json(*packed.bound);
-    told += cost_table(flags.out, *packed.bound);
+    TRY_TAKE(const std::unique_ptr<SafetensorsDir> packed, SafetensorsDir::open(flags.out, flags.threads));
+    TRY_TAKE(const BoundCensus bound, packed->bind(model.census->whole, false));
+    json["packed"] = to_json(bound);
+    told += cost_table(flags.out, bound);
   } else {
     told += fmt::format("{} to write in {} file{}\n", format_bytes(plan.file_bytes()), plan.shards(),
                         plan.shards() == 1 ? "" : "s");
@@ -99,6 +124,8 @@ void add_pack(CLI::App& app, Chosen& chosen) {
   command->add_option("OUT", flags->out, "Directory to write; new, empty, or an unfinished one of the same source")
       ->required();
   command->add_option("--shard-size", flags->shard_size, "Bytes of one file, about")->type_name("SIZE");
+  command->add_flag("--compress", flags->compress,
+                    "Store bf16 matrices of the trunk in about 0.7 of their bytes, losslessly; only sluice reads them");
   command->add_flag("--dry-run", flags->dry_run, "Say sizes, and write nothing");
   command->add_option("--threads", flags->threads, "Threads that copy")->check(CLI::Range(1, 1024));
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output");

@@ -20,7 +20,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.{}f} %", share, share > 0 && share < 10 ? 1 : 0);
 }
 
-std::uint64_t trunk_bytes(const MemoryPlan& plan) { return plan.parts.trunk_pinned + plan.trunk_bytes_per_token; }
+std::uint64_t trunk_bytes(const MemoryPlan& plan) { return plan.parts.trunk_pinned + plan.trunk_passing_bytes; }
 std::uint64_t read_bytes(const MemoryPlan& plan) { return plan.trunk_bytes_per_token + plan.expert_bytes_per_token; }
 
 std::string row(std::string_view name, std::uint64_t bytes, std::string_view meaning) {

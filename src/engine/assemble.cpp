@@ -140,7 +140,8 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
   Ops& ops = engine->open_operations(config);
   TRY(engine->open_reading());
 
-  engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_);
+  engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_,
+                                    std::make_unique<BlockUnpacker>(bound.walk, *engine->pool_, *engine->kernels_));
   if (bound.experts.count() > 0) {
     auto slots = make_resizable_store(bound.experts, plan.expert_slots,
                                       make_policy("default", {.layers = bound.experts.layers(),

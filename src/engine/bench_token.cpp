@@ -105,6 +105,7 @@ class BudgetBench {
     const auto read = static_cast<double>(spent.done.bytes_read());
     entry_.s_per_token += spent.seconds;
     entry_.exposed_io_s += spent.done.exposed_seconds();
+    entry_.unpack_s += spent.done.trunk.unpack_seconds;
     entry_.disk_busy_s += spent.done.disk_busy_seconds;
     entry_.operations_s += spent.done.operation_seconds;
     entry_.watching_s += spent.done.watching_seconds;
@@ -125,10 +126,10 @@ class BudgetBench {
   }
 
   void finish() {
-    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.disk_busy_s, &entry_.operations_s,
-                        &entry_.watching_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s, &entry_.memory_floor_s,
-                        &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token, &entry_.trunk_bytes_per_token,
-                        &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
+    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.unpack_s, &entry_.disk_busy_s,
+                        &entry_.operations_s, &entry_.watching_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s,
+                        &entry_.memory_floor_s, &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token,
+                        &entry_.trunk_bytes_per_token, &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
       *sum /= options_.tokens;
     entry_.ratio = entry_.s_per_token / std::max({entry_.disk_floor_s, entry_.memory_floor_s, 1e-12});
     entry_.expert_hit_rate = requests_ > 0 ? static_cast<double>(hits_) / static_cast<double>(requests_) : 0;

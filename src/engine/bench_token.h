@@ -32,12 +32,13 @@ struct TokenBenchEntry {
   double disk_alone_floor_s = 0, memory_alone_floor_s = 0;  // without
   double ratio = 0;                                         // s_per_token to the higher of the first two floors
   double exposed_io_s = 0;                                  // of a token, spent waiting for reads
+  double unpack_s = 0;                                      // of a token, spent unpacking compressed weights
   double disk_busy_s = 0;                                   // of a token, with at least one read under way
   double operations_s = 0, watching_s = 0;                  // of a token, spent in operations and in timing them
   // The share of what is neither in a token that nobody times: choosing, keeping books, the walk itself.
   double outside_share() const {
     const double token = s_per_token - watching_s;
-    return (token - exposed_io_s - operations_s) / token;
+    return (token - exposed_io_s - unpack_s - operations_s) / token;
   }
   // Of a token.
   double bytes_read_per_token = 0, trunk_bytes_per_token = 0, expert_bytes_per_token = 0;

@@ -28,6 +28,7 @@ struct EngineStats {
 inline EngineStats operator-(EngineStats now, const EngineStats& before) {
   now.trunk.bytes_read -= before.trunk.bytes_read;
   now.trunk.exposed_seconds -= before.trunk.exposed_seconds;
+  now.trunk.unpack_seconds -= before.trunk.unpack_seconds;
   now.experts.requests -= before.experts.requests;
   now.experts.hits -= before.experts.hits;
   now.experts.begun -= before.experts.begun;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "checkpoint/storage.h"
 #include "compute/cpu_ops.h"
 #include "engine/footprint.h"
 #include "formats/format.h"
@@ -18,6 +19,7 @@ const Format* usual_format(const BoundCensus& bound, const std::string& role) {
   const auto found = bound.totals.find(role);
   if (found == bound.totals.end()) return nullptr;
   const auto most = std::ranges::max_element(found->second, {}, [](const auto& entry) { return entry.second.bytes; });
+  if (most != found->second.end() && most->first == kCompressedType) return &format(FormatId::bf16);
   for (const Format* stored : formats())
     if (most != found->second.end() && stored->name == most->first) return stored;
   return nullptr;

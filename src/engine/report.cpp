@@ -83,6 +83,7 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
       {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
       {"io",
        {{"exposed_s", report.stats.exposed_seconds()},
+        {"unpack_s", report.stats.trunk.unpack_seconds},
         {"busy_s", report.stats.disk_busy_seconds},
         {"bytes_per_s", disk_rate(report.stats)},
         {"mode", engine.io_mode()},
@@ -111,6 +112,8 @@ std::string to_text(const RunReport& report, const Engine& engine) {
       "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
       format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
       format_rate(disk_rate(stats)), format_seconds(stats.exposed_seconds()));
+  if (stats.trunk.unpack_seconds > 0)
+    text += fmt::format("\nunpacking what was compressed took {}", format_seconds(stats.trunk.unpack_seconds));
   text += directory_lines(engine);
   if (const GovernorStats& governor = stats.governor; governor.times > 0)
     text +=

@@ -12,6 +12,7 @@
 #include "checkpoint/assumed_bound.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checksums.h"
+#include "checkpoint/read_cost.h"
 #include "compute/cpu_ops.h"
 #include "engine/config_survey.h"
 #include "engine/footprint.h"
@@ -91,7 +92,10 @@ PlanNeeds find_needs(const Survey& survey) {
   const ModelConfig& config = *survey.model.config;
   const BoundCensus& bound = survey.bound;
   PlanNeeds needs;
-  for (const BlockLayout& step : bound.walk) needs.step_bytes.push_back(step.slot_bytes);
+  for (const BlockLayout& step : bound.walk) {
+    needs.step_bytes.push_back(step.slot_bytes);
+    needs.step_savings.push_back(step.slot_bytes - std::min(step.slot_bytes, read_bytes(step)));
+  }
   needs.expert_slot_bytes = bound.experts.slot_bytes();
   needs.expert_count = static_cast<std::uint64_t>(bound.experts.count());
   needs.experts_in_use = static_cast<std::uint64_t>(config.experts_per_token());
@@ -109,7 +113,7 @@ PlanNeeds find_needs(const Survey& survey) {
     needs.embedding_bytes.push_back(row_table_bytes(bound.embedding, embedding_rows_kept(rows)));
   }
   const std::uint64_t directories = 1 + survey.mirrors.size();
-  needs.io_bytes = io_bytes() * directories;
+  needs.io_bytes = io_bytes() * directories + BlockUnpacker::bytes(bound.walk);
   needs.baseline_bytes = program_bytes(options.threads) + options.overhead_bytes + index_bytes(survey.files, bound) +
                          checksums_bytes(survey.model.directory) + id_table_bytes(bound.id_tables) +
                          (survey.model.tokenizer ? survey.model.tokenizer->resident_bytes() : 0);
