@@ -10,6 +10,7 @@
 #include "checkpoint/converted_config.h"
 #include "compute/kernel_table.h"
 #include "engine/open_tensors.h"
+#include "support/engine/packed.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
 #include "support/golden_models.h"
@@ -129,6 +130,29 @@ TEST_P(Contract, AnyLayoutOnDisk) {
     EngineOptions options = plain_;
     options.memory_bytes = minimum_budget(scattered);
     EXPECT_EQ(outcome(scattered, options, 0), wanted_) << "seed " << seed;
+  }
+}
+
+// A trunk that is compressed on disk is the same trunk: streamed, half pinned and resident, unpacked by every kernel.
+TEST_P(Contract, CompressedOnDisk) {
+  const TempDir dir;
+  const std::string packed = (dir / "compressed").string();
+  const Compressed made = compress_checkpoint(directory_, packed, 1 << 20);
+  if (made.before == 0) GTEST_SKIP() << "no bf16 matrix in its trunk";
+  EXPECT_LT(made.after, made.before - made.before / 5);
+  for (const KernelTable* kernels : supported_kernels()) {
+    EngineOptions options = plain_;
+    options.isa = kernels->name;
+    options.threads = 2;
+    options.memory_bytes = minimum_budget(packed, options);
+    EXPECT_EQ(outcome(packed, options, 0), wanted_) << kernels->name;
+  }
+  const std::uint64_t least = minimum_budget(packed), most = resident_budget(packed);
+  for (const int part : {1, 4, 8}) {
+    EngineOptions options = plain_;
+    options.memory_bytes = least + (most - least) * static_cast<std::uint64_t>(part) / 8;
+    options.io = part == 4 ? IoMode::buffered : IoMode::automatic;
+    EXPECT_EQ(outcome(packed, options, part), wanted_) << part << "/8 of the way from minimum to resident";
   }
 }
 
