@@ -118,21 +118,21 @@ struct F16 : Fast<F16, F16Cells> {
   }
 };
 
-// Sixteen signed bytes as numbers times the scale.
-inline f32x16 scaled_bytes(__m128i bytes, __m256 times) {
-  const __m256 low = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes));
-  const __m256 high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes)));
-  return {_mm256_mul_ps(low, times), _mm256_mul_ps(high, times)};
-}
-
 template <int group_blocks>
 struct Int4 : Fast<Int4<group_blocks>, Int4Cells<group_blocks>> {
+  // Bytes are widened before nibbles become numbers: a load does it, where afterwards it would take shuffles.
+  static __m256 numbers(__m256i nibbles, __m256 times) {
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_sub_epi32(nibbles, _mm256_set1_epi32(8))), times);
+  }
+  static void eight(const std::uint8_t* w, __m256 times, __m256& even, __m256& odd) {
+    const __m256i pairs = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(w)));
+    even = numbers(_mm256_and_si256(pairs, _mm256_set1_epi32(15)), times);
+    odd = numbers(_mm256_srli_epi32(pairs, 4), times);
+  }
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w));
-    const __m128i nibble = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
     const __m256 times = _mm256_set1_ps(float_at(scale));
-    even = scaled_bytes(_mm_sub_epi8(_mm_and_si128(bytes, nibble), eight), times);
-    odd = scaled_bytes(_mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(bytes, 4), nibble), eight), times);
+    eight(w, times, even.low, odd.low);
+    eight(w + 8, times, even.high, odd.high);
   }
 };
 
