@@ -20,13 +20,20 @@ TEST(BenchKernels, ComparesWithAnEarlierRun) {
   };
   // Only the second is the same kernel on the same shape.
   std::ofstream(before) << json{{"entries", {entry("scalar", 64), entry("scalar", 3072), entry("avx2", 3072)}}};
-  const Outcome outcome =
-      sluice({"bench", "kernels", "--format", "mxfp4", "--isa", "scalar", "--compare", before, "--json", now});
+  const Outcome outcome = sluice({"bench", "kernels", "--format", "mxfp4", "--isa", "scalar", "--numerics", "both",
+                                  "--compare", before, "--json", now});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const json entries = json::parse(std::ifstream(now)).at("entries");
-  ASSERT_EQ(entries.size(), 1u);
+  ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].at("earlier_ratio"), 0.25);
   EXPECT_GT(entries[0].at("bandwidth_ratio"), 0);
+  EXPECT_EQ(entries[0].at("numerics"), "exact");
+  EXPECT_LT(entries[0].at("rel_error"), 1e-5);
+  EXPECT_FALSE(entries[0].contains("against_exact"));
+  EXPECT_EQ(entries[1].at("numerics"), "fast");
+  EXPECT_FALSE(entries[1].contains("earlier_ratio"));  // another kernel, though of the same shape
+  EXPECT_GT(entries[1].at("against_exact"), 0);
+  EXPECT_LT(entries[1].at("rel_error"), 0.1);
   EXPECT_NE(outcome.out.find("    0.25 "), std::string::npos) << outcome.out;
 }
 
