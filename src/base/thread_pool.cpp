@@ -20,11 +20,13 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
 #include "base/cpu_quota.h"
+#include "base/out_of_memory.h"
 
 namespace sluice {
 
@@ -85,14 +87,15 @@ struct ThreadPool::Team {
   alignas(64) std::atomic<std::uint32_t> wakeups{0};  // what workers park on
   std::atomic<int> parked{0};
 
-  std::uint32_t work();
+  std::uint32_t work() noexcept;  // a loop cannot be left while others compute parts of it
   void worker();
   void wait_for(std::uint32_t chunks);
   void wake_workers(int most);
+  void end();
 };
 
 // Takes chunks until none is left; how many it took.
-std::uint32_t ThreadPool::Team::work() {
+std::uint32_t ThreadPool::Team::work() noexcept {
   std::uint32_t taken = 0;
   std::uint64_t seen = ticket.load(std::memory_order_acquire);
   while (open(seen)) {
@@ -143,21 +146,28 @@ void ThreadPool::Team::wake_workers(int most) {
   futex_wake(wakeups, most);
 }
 
+void ThreadPool::Team::end() {
+  stop.store(true, std::memory_order_seq_cst);
+  wake_workers(INT_MAX);
+  for (std::thread& worker : workers) worker.join();
+}
+
 ThreadPool::ThreadPool(int threads) : team_(std::make_unique<Team>()) {
   SLUICE_CHECK(threads >= 1);
   if (threads <= usable_cpus()) team_->spin_limit = kSpin;
-  for (int i = 1; i < threads; ++i)
-    team_->workers.emplace_back([team = team_.get(), i] {
-      this_thread_index = i;
-      team->worker();
-    });
+  try {
+    for (int i = 1; i < threads; ++i)
+      team_->workers.emplace_back([team = team_.get(), i] {
+        this_thread_index = i;
+        team->worker();
+      });
+  } catch (const std::system_error&) {
+    team_->end();
+    refuse_memory(0, "another thread");
+  }
 }
 
-ThreadPool::~ThreadPool() {
-  team_->stop.store(true, std::memory_order_seq_cst);
-  team_->wake_workers(INT_MAX);
-  for (std::thread& worker : team_->workers) worker.join();
-}
+ThreadPool::~ThreadPool() { team_->end(); }
 
 int ThreadPool::threads() const { return static_cast<int>(team_->workers.size()) + 1; }
 

@@ -88,7 +88,7 @@ class PieceWriters {
       : file_(file), layout_(layout), fill_(fill) {}
 
   void work() {
-    const PageArena buffer(std::min(kPiece, layout_.file_bytes()));
+    const PageArena buffer = PageArena::if_possible(std::min(kPiece, layout_.file_bytes()));
     if (buffer.size() == 0) return keep({ErrorKind::io, "no memory for a write buffer"});
     while (!failed_.load(std::memory_order_relaxed)) {
       const std::uint64_t from = next_.fetch_add(kPiece, std::memory_order_relaxed);

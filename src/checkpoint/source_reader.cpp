@@ -10,7 +10,6 @@ Result<std::span<const std::byte>> SourceReader::read(const FileRun& run) {
   if (room_.size() < room) {
     room_ = {};
     room_ = PageArena(room);
-    if (room_.size() == 0) return fail(ErrorKind::io, "no memory for a read buffer");
   }
   const Extent extent{run.file, run.offset, run.bytes, before};
   queue_->submit(0, {&extent, 1}, room_.slice(0, room), Urgency::demand, landings_);

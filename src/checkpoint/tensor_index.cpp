@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/units.h"
@@ -133,10 +134,13 @@ void read_headers(const std::vector<std::string>& paths, int threads, Readings& 
     }
   };
   const std::size_t helpers = std::min(static_cast<std::size_t>(threads), files) - (files > 0 ? 1 : 0);
-  std::vector<std::thread> others;
-  for (std::size_t helper = 0; helper < helpers; ++helper) others.emplace_back(work);
+  std::vector<std::jthread> others;
+  try {
+    while (others.size() < helpers) others.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: fewer do the same work.
+  }
   work();
-  for (std::thread& other : others) other.join();
 }
 
 // The first error, with the other damaged files named; nothing if all is well.

@@ -167,7 +167,6 @@ bool Verifier::submit_next(std::size_t slot) {
 }
 
 Result<> Verifier::run(VerifyProgress progress) {
-  if (slots_.size() == 0) return fail(ErrorKind::io, "no memory for the read buffers");
   std::uint64_t done = 0;
   std::size_t submitted = 0;
   while (submitted < kWindowsInFlight && submit_next(submitted)) ++submitted;

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/model_flags.h"
+#include "cli/usage_flag.h"
 #include "engine/checkup.h"
 
 namespace sluice::cli {
@@ -16,13 +17,15 @@ namespace {
 
 struct DoctorFlags {
   ModelFlags model;
+  UsageFlag usage;
   std::string json;
 };
 
 const char* name(Health health) { return health == Health::good ? "good" : health == Health::slow ? "slow" : "broken"; }
 
 Result<> examine(const DoctorFlags& flags) {
-  TRY_TAKE(const EngineOptions options, flags.model.options());
+  TRY_TAKE(EngineOptions options, flags.model.options());
+  flags.usage.apply(options);
   std::vector<Finding> findings = examine_machine(options);
   if (!flags.model.directory().empty())
     for (Finding& finding : examine_model(flags.model.directory(), options)) findings.push_back(std::move(finding));
@@ -48,6 +51,7 @@ void add_doctor(CLI::App& app, Chosen& chosen) {
   CLI::App* const command =
       app.add_subcommand("doctor", "Is this machine, and a checkpoint on it, as it should be; what to do if not");
   flags->model.add(*command, false);
+  flags->usage.add(*command);
   command->add_option("--json", flags->json, "Write the findings; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return examine(*flags); }; });
 }

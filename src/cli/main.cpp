@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/last_words.h"
 
 namespace sluice::cli {
 namespace {
@@ -31,6 +32,7 @@ int run_program(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, 1);
   ::mallopt(M_TRIM_THRESHOLD, 128 * 1024);
   install_interrupt_handler();
+  install_last_words();
 
   CLI::App app(
       "sluice runs Mixture-of-Experts language models far larger than memory, by streaming their weights from disk.",
@@ -56,7 +58,7 @@ int run_program(int argc, char** argv) {
     return fate(ErrorKind::usage).exit_code;
   }
   set_verbosity(quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal);
-  const Result<> outcome = chosen();
+  const Result<> outcome = with_last_words(chosen);
   return outcome ? 0 : report(outcome.error());
 }
 

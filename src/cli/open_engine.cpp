@@ -5,7 +5,10 @@
 
 #include "base/units.h"
 #include "cli/console.h"
+#include "cli/last_words.h"
 #include "engine/report.h"
+#include "engine/run_record.h"
+#include "engine/usage_place.h"
 #include "residency/machine.h"
 
 namespace sluice::cli {
@@ -13,10 +16,16 @@ namespace sluice::cli {
 Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOptions& options, PlanTelling telling) {
   TRY_TAKE(Survey found, survey(std::move(model), options));
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
+  remember_budget(plan.budget_bytes);
   if (telling == PlanTelling::line) note(plan_line(plan));
   if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
     warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
                      format_bytes(plan.planned_bytes), format_bytes(available)));
+  if (const std::optional<UsagePlace> place = usage_place(found))
+    if (const auto killed = killed_run(place->path, found.options.memory_folders, Afterwards::forget)) {
+      const Error told = tell_of(*killed, plan.minimum_bytes);
+      warn(told.what + "; " + told.hint);
+    }
   TRY_TAKE(std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
   if (const std::string refusal = engine->usage_refusal(); !refusal.empty())
     warn(fmt::format("--usage: {}; it is ignored", refusal));

@@ -55,9 +55,9 @@ class Bench {
   Bench(const KernelBenchOptions& options)
       : pool_(options.threads),
         best_(best_kernels()),
-        weights_(options.weight_bytes),
-        small_scales_(options.weight_bytes / 16),
-        wide_scales_(options.weight_bytes / 4) {}
+        weights_(PageArena::if_possible(options.weight_bytes)),
+        small_scales_(PageArena::if_possible(options.weight_bytes / 16)),
+        wide_scales_(PageArena::if_possible(options.weight_bytes / 4)) {}
 
   bool has_memory() const { return weights_.size() > 0 && small_scales_.size() > 0 && wide_scales_.size() > 0; }
   void fill();

@@ -62,7 +62,7 @@ CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits)
       kernels_(kernels),
       numerics_(limits.numerics),
       packed_floats_(packed_floats(limits)),
-      scratch_(scratch_bytes(limits, pool.threads())) {
+      scratch_(scratch_bytes(limits, pool.threads()), "activations") {
   SLUICE_CHECK(scratch_.size() >= scratch_bytes(limits, pool.threads()));
 }
 

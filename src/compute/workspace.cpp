@@ -7,7 +7,9 @@
 
 namespace sluice {
 
-Workspace::Workspace(std::uint64_t bytes) : memory_(bytes), counting_(false) { SLUICE_CHECK(memory_.size() >= bytes); }
+Workspace::Workspace(std::uint64_t bytes) : memory_(bytes, "activations"), counting_(false) {
+  SLUICE_CHECK(memory_.size() >= bytes);
+}
 
 Rows Workspace::rows(int count, int width) {
   constexpr int kFloatsPerLine = 16;

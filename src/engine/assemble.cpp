@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/fingerprint.h"
 #include "checkpoint/first_reads.h"
 #include "compute/kernel_table.h"
 #include "engine/engine.h"
@@ -14,7 +14,9 @@
 #include "engine/kept_sequences.h"
 #include "engine/measure.h"
 #include "engine/profile.h"
+#include "engine/run_record.h"
 #include "engine/usage_log.h"
+#include "engine/usage_place.h"
 #include "io/extent.h"
 
 namespace sluice {
@@ -36,21 +38,6 @@ int ids_with_tokens(int vocab_size, const Tokenizer* tokenizer) {
   int ids = std::min(vocab_size, tokenizer->vocab_size());
   while (ids > 1 && tokenizer->bytes(ids - 1).empty()) --ids;
   return ids;
-}
-
-// Null if no usage is to be kept. A checkpoint whose pages cannot be read has other problems, which will be told.
-std::unique_ptr<UsageLog> open_usage(const Survey& survey) {
-  const EngineOptions& options = survey.options;
-  const ExpertTable& experts = survey.bound.experts;
-  if ((options.usage_file.empty() && options.usage_folder.empty()) || experts.count() == 0) return nullptr;
-  const Result<std::string> config = read_config(survey.model.directory);
-  const Result<std::unique_ptr<Files>> files = open_files(survey.files, IoMode::buffered);  // no weights: not watched
-  if (!files) return nullptr;
-  const Result<std::string> key = config ? quick_fingerprint(*config, **files) : config;
-  if (!key) return nullptr;
-  const std::string path =
-      options.usage_file.empty() ? fmt::format("{}/usage-{}", options.usage_folder, *key) : options.usage_file;
-  return std::make_unique<UsageLog>(path, UsageOwner{*key, experts.layers(), experts.experts()});
 }
 
 // All experts, those before them first. The others layer by layer in turn: if there is room for some only, every layer
@@ -130,12 +117,18 @@ Ops& Engine::open_operations(const ModelConfig& config) {
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
+  return unless_refused(plan.budget_bytes, [&] { return assemble(std::move(survey), plan); });
+}
+
+Result<std::unique_ptr<Engine>> Engine::assemble(Survey survey, const MemoryPlan& plan) {
   std::unique_ptr<Engine> engine(new Engine(std::move(survey), plan));
   const EngineOptions& options = engine->survey_.options;
   BoundCensus& bound = engine->survey_.bound;
   const ModelConfig& config = *engine->survey_.model.config;
 
   TRY_TAKE(engine->kernels_, choose_kernels(options.isa));
+  const std::optional<UsagePlace> place = usage_place(engine->survey_);
+  if (place) engine->record_ = RunRecord::leave(place->path, plan.budget_bytes, options.memory_folders);
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
   Ops& ops = engine->open_operations(config);
   TRY(engine->open_reading());
@@ -162,9 +155,9 @@ Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& pl
     if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);
   }
   if (engine->experts_) {
-    engine->usage_ = open_usage(engine->survey_);
     std::vector<ExpertKey> hottest;
-    if (engine->usage_) {
+    if (place) {
+      engine->usage_ = std::make_unique<UsageLog>(place->path, place->owner);
       hottest = engine->usage_->take_hottest();
       engine->experts_ = count_uses(std::move(engine->experts_), engine->usage_->counted());
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 
 namespace sluice {
 
@@ -28,6 +29,19 @@ void Batcher::add(Request request, std::shared_ptr<RequestListener> listener) {
 }
 
 void Batcher::step() {
+  const auto work = [this]() -> Result<> {
+    advance();
+    return {};
+  };
+  if (const Result<> outcome = unless_refused(engine_.plan().budget_bytes, work); !outcome) {
+    engine_.kept().clear();
+    for (Sequence& sequence : running_)
+      if (!sequence.over()) sequence.fail_with(outcome.error());
+    end_those_over();
+  }
+}
+
+void Batcher::advance() {
   drop_cancelled(false);
   const EngineStats before = engine_.stats();
   propose();
@@ -65,11 +79,19 @@ std::uint64_t Batcher::in_use(int more) const {
 void Batcher::admit() {
   Waiting next = std::move(waiting_.front());
   waiting_.pop_front();
-  KeptSequence from;
-  if (!next.request.recompute && !next.request.prompt_logprobs)  // a known prompt has no logits to tell of
-    from = engine_.kept().take(next.request.prompt, in_use(1));
-  engine_.kept().make_room(in_use(1));
-  running_.emplace_back(engine_, std::move(next.request), std::move(next.listener), std::move(from));
+  const std::shared_ptr<RequestListener> listener = next.listener;
+  const auto begin = [&]() -> Result<> {
+    KeptSequence from;
+    if (!next.request.recompute && !next.request.prompt_logprobs)  // a known prompt has no logits to tell of
+      from = engine_.kept().take(next.request.prompt, in_use(1));
+    engine_.kept().make_room(in_use(1));
+    running_.emplace_back(engine_, std::move(next.request), std::move(next.listener), std::move(from));
+    return {};
+  };
+  if (Result<> begun = unless_refused(engine_.plan().budget_bytes, begin); !begun) {
+    engine_.kept().clear();
+    return listener->finished(tl::unexpected<Error>(std::move(begun.error())));
+  }
   // Marks and copies took room that is needed now.
   for (Sequence& sequence : running_) {
     if (!engine_.kept().make_room(in_use(0))) sequence.drop_copy();

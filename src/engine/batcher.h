@@ -28,7 +28,8 @@ class Batcher {
   std::size_t running() const { return running_.size(); }
   std::uint64_t steps() const { return steps_; }  // forward passes so far
   // Ends what was cancelled, gives out free slots, computes one step. A step that fails ends every request that was in
-  // it; the others, and those to come, go on.
+  // it; the others, and those to come, go on. Where the system refuses memory beside a step, all that run end; a
+  // request that gets none to begin with ends alone.
   void step();
   // Ends everything as if it had been cancelled.
   void cancel_all();
@@ -39,6 +40,7 @@ class Batcher {
     std::shared_ptr<RequestListener> listener;
   };
   void drop_cancelled(bool all);
+  void advance();
   void admit();
   bool has_room_for_copies();
   void propose();

@@ -13,6 +13,8 @@
 #include "checkpoint/checksums.h"
 #include "compute/kernel_table.h"
 #include "engine/footprint.h"
+#include "engine/run_record.h"
+#include "engine/usage_place.h"
 #include "io/uring_queue.h"
 #include "residency/memory_probe.h"
 
@@ -183,6 +185,11 @@ std::vector<Finding> examine_model(const std::string& directory, const EngineOpt
   for (std::size_t one = 1; one < measured.directories.size(); ++one)
     findings.push_back(mirror(measured.directories[one], together));
   findings.push_back(budget(*found, measured));
+  if (const std::optional<UsagePlace> place = usage_place(*found))
+    if (const auto killed = killed_run(place->path, options.memory_folders, Afterwards::keep)) {
+      Error told = tell_of(*killed, minimum_bytes(found->needs));
+      findings.push_back({"last run", Health::slow, std::move(told.what), std::move(told.hint)});
+    }
   return findings;
 }
 

@@ -24,7 +24,8 @@ struct Finding {
 // Of the machine as it is, without a model.
 std::vector<Finding> examine_machine(const EngineOptions& options);
 
-// Of a checkpoint on it. The first thing that is broken ends the list: what comes after depends on it.
+// Of a checkpoint on it, and of a run on it that the kernel ended, if a note of it lies beside the usage history. The
+// first thing that is broken ends the list: what comes after depends on it.
 std::vector<Finding> examine_model(const std::string& directory, const EngineOptions& options);
 
 }  // namespace sluice

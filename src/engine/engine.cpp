@@ -7,8 +7,10 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/out_of_memory.h"
 #include "engine/kept_sequences.h"
 #include "engine/profile.h"
+#include "engine/run_record.h"
 #include "engine/usage_log.h"
 
 namespace sluice {
@@ -21,6 +23,18 @@ std::unique_ptr<SequenceState> Engine::new_state() const {
 }
 
 Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> given_up) {
+  Result<> outcome = unless_refused(plan_.budget_bytes, [&] { return pass(parts, std::move(given_up)); });
+  if (outcome) return outcome;
+  const bool cancelled = outcome.error().kind == ErrorKind::cancelled;
+  for (const BatchPart& part : parts)
+    if (cancelled)
+      part.state->give_up();
+    else
+      part.state->mark_broken();
+  return outcome;
+}
+
+Result<> Engine::pass(std::span<const BatchPart> parts, std::function<bool()> given_up) {
   std::vector<int> tokens, logit_rows;
   std::vector<Segment> segments;
   for (const BatchPart& part : parts) {
@@ -34,8 +48,7 @@ Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> gi
   SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
   SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().logit_rows());
   const Profile::Clock::time_point begin = Profile::Clock::now();
-  Result<> outcome =
-      model_->forward({.tokens = tokens,
+  TRY(model_->forward({.tokens = tokens,
                        .segments = segments,
                        .logit_rows = logit_rows,
                        .logits = {logits_.data(), static_cast<int>(logit_rows.size()), vocab, vocab},
@@ -43,12 +56,7 @@ Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> gi
                        .after_layer = after_layer_,
                        .routed = routed_,
                        .foreseen = foreseen_,
-                       .given_up = std::move(given_up)});
-  if (!outcome) {
-    if (outcome.error().kind == ErrorKind::cancelled)
-      for (const BatchPart& part : parts) part.state->give_up();
-    return outcome;
-  }
+                       .given_up = std::move(given_up)}));
   if (options().profile != nullptr)
     options().profile->add("pass", fmt::format("pass of {} tokens", tokens.size()), begin);
   for (std::size_t part = 0; part < parts.size(); ++part)

@@ -39,16 +39,19 @@ struct OperationTimes {
 };
 
 class KeptSequences;
+class RunRecord;
 class UsageLog;
 
 class Engine {
  public:
+  // Refused (exit code 3) also if the system does not give what the plan grants.
   static Result<std::unique_ptr<Engine>> open(Survey survey, const MemoryPlan& plan);
   ~Engine();
 
   std::unique_ptr<SequenceState> new_state() const;
   // One forward pass over rows of several sequences; commits those that are certain. A sequence's logits do not depend
-  // on who else is in the step. If it fails, every state of the step is broken.
+  // on who else is in the step. If it fails, every state of the step is broken; memory that the system refuses is such
+  // a failure (refused).
   // `given_up`, asked before each layer, may say that nobody waits for it any more: then it fails as cancelled, and the
   // states have gone back to where they can.
   // Requires: at least one row, at most plan().prefill_chunk rows and options().logit_rows() rows of logits in all.
@@ -108,6 +111,8 @@ class Engine {
 
  private:
   Engine(Survey survey, const MemoryPlan& plan);
+  static Result<std::unique_ptr<Engine>> assemble(Survey survey, const MemoryPlan& plan);
+  Result<> pass(std::span<const BatchPart> parts, std::function<bool()> given_up);
   Result<> open_reading();  // files_ to queue_
   Ops& open_operations(const ModelConfig& config);
   OperationTimes times_of_looking();
@@ -115,6 +120,7 @@ class Engine {
   // In order of construction; each uses those above it.
   Survey survey_;
   MemoryPlan plan_;
+  std::unique_ptr<RunRecord> record_;  // or null
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<CpuOps> cpu_ops_;

@@ -5,22 +5,35 @@
 
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "io/extent.h"
 
 namespace sluice {
 
-PageArena::PageArena(std::uint64_t bytes) {
-  if (bytes == 0) return;
+PageArena::PageArena(std::uint64_t bytes, const char* use) {
+  if (!take(bytes)) refuse_memory(bytes, use);
+}
+
+PageArena PageArena::if_possible(std::uint64_t bytes) {
+  PageArena arena;
+  arena.take(bytes);
+  return arena;
+}
+
+// False if the system refuses it.
+bool PageArena::take(std::uint64_t bytes) {
+  if (bytes == 0) return true;
   const std::uint64_t rounded = page_ceil(bytes);
   void* const memory =
       ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return;
+  if (memory == MAP_FAILED) return false;
   // Weights are read some 10 % faster from huge pages. Where the system has none it goes on with small ones. Small
   // arenas must not become resident by two megabytes at a touch.
   constexpr std::uint64_t kLarge = std::uint64_t{32} << 20;
   if (rounded >= kLarge) ::madvise(memory, rounded, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(memory);
   size_ = rounded;
+  return true;
 }
 
 PageArena::~PageArena() {

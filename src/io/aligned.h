@@ -10,8 +10,10 @@ namespace sluice {
 class PageArena {  // move-only
  public:
   PageArena() = default;
-  // Rounded up to whole pages. An arena that the system refuses is empty (size 0); the plan makes that unlikely.
-  explicit PageArena(std::uint64_t bytes);
+  // Rounded up to whole pages. What the system refuses is thrown (base/out_of_memory.h) and says what it was for.
+  explicit PageArena(std::uint64_t bytes, const char* use = "data on its way");
+  // Empty (size 0) where the system refuses it: for what can be left out.
+  static PageArena if_possible(std::uint64_t bytes);
   ~PageArena();
   PageArena(PageArena&& other) noexcept;
   PageArena& operator=(PageArena&& other) noexcept;
@@ -21,6 +23,8 @@ class PageArena {  // move-only
   std::span<std::byte> slice(std::uint64_t offset, std::uint64_t bytes) const { return {data_ + offset, bytes}; }
 
  private:
+  bool take(std::uint64_t bytes);
+
   std::byte* data_ = nullptr;
   std::uint64_t size_ = 0;
 };

@@ -104,4 +104,20 @@ Result<> write_text_file(const std::string& path, std::string_view text) {
   return file->commit();
 }
 
+Result<> replace_text_file(const std::string& path, std::string_view text) {
+  std::error_code problem;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, problem);
+  const std::string mine = fmt::format("{}.{}", path, ::getpid());
+  {
+    TRY_TAKE(const std::unique_ptr<OutputFile> file, OutputFile::create(mine, text.size(), Durability::cached));
+    TRY(file->write_at(0, std::as_bytes(std::span(text))));
+    TRY(file->commit());
+  }
+  std::filesystem::rename(mine, path, problem);
+  if (!problem) return {};
+  std::filesystem::remove(mine, problem);
+  return fail(ErrorKind::io, fmt::format("{}: cannot be written", path));
+}
+
 }  // namespace sluice

@@ -48,5 +48,8 @@ class OutputFile {
 
 // A small file at once.
 Result<> write_text_file(const std::string& path, std::string_view text);
+// The same for one that several processes write, under a name of this process first: two that write at the same time do
+// not meet. Makes its folder. Left to the system to write when it likes.
+Result<> replace_text_file(const std::string& path, std::string_view text);
 
 }  // namespace sluice

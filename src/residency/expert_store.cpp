@@ -42,7 +42,7 @@ class SlotFetch final : public Fetch {
   ~SlotFetch() override;
   SlotFetch(const SlotFetch&) = delete;
   SlotFetch& operator=(const SlotFetch&) = delete;
-  Result<std::optional<ReadyExpert>> next() override;
+  Result<std::optional<ReadyExpert>> next() noexcept override;
 
   // False while reads wait for slots.
   bool start_reads();
@@ -96,7 +96,8 @@ class SlotStore final : public ResizableStore {
   SlotStore(const SlotStore&) = delete;
   SlotStore& operator=(const SlotStore&) = delete;
 
-  std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
+  // Reads in flight know their slots, so none of this can be left half-done.
+  std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) noexcept override {
     SLUICE_CHECK(!fetching_);
     fetching_ = true;
     std::unique_ptr<SlotFetch> made;
@@ -111,19 +112,19 @@ class SlotStore final : public ResizableStore {
     go_on_preloading();
     return made;
   }
-  void hint(int layer, std::span<const ExpertUse> uses) override {
+  void hint(int layer, std::span<const ExpertUse> uses) noexcept override {
     SLUICE_CHECK(!fetching_);
     if (!hints_.empty() && hints_.back().layer >= layer) hints_.clear();  // of a pass that was given up
     hints_.push_back({layer, {uses.begin(), uses.end()}, nullptr});
     begin_hints();
   }
-  void preload(std::vector<ExpertKey> experts, PreloadPace pace) override {
+  void preload(std::vector<ExpertKey> experts, PreloadPace pace) noexcept override {
     to_preload_ = std::move(experts);
     preload_next_ = 0;
     preload_pace_ = pace;
     go_on_preloading();
   }
-  bool tend() override {
+  bool tend() noexcept override {
     if (preloads_in_flight_ == 0 && to_preload_.empty()) return false;
     collect_landed();
     start_preloads();
@@ -132,7 +133,7 @@ class SlotStore final : public ResizableStore {
   ExpertStats stats() const override { return stats_; }
   int slots() const override { return slots_.count() - static_cast<int>(slots_.in(SlotState::away).size()); }
   int filled() const override { return slots() - static_cast<int>(slots_.in(SlotState::empty).size()); }
-  void resize(int count) override {
+  void resize(int count) noexcept override {
     SLUICE_CHECK(!fetching_ && count >= 1);
     hints_.clear();
     if (count < table_.count()) ask_policy();
@@ -370,7 +371,7 @@ void SlotFetch::hand_out() {
     if (!flight.arrival) store_.queue_.hurry(static_cast<std::uint64_t>(flight.slot), store_.landings_);
 }
 
-Result<std::optional<ReadyExpert>> SlotFetch::next() {
+Result<std::optional<ReadyExpert>> SlotFetch::next() noexcept {
   bool started = start_reads();
   if (residents_out_ < residents_.size()) return std::move(residents_[residents_out_++]);
   while (flights_.empty() && !started) {

@@ -6,17 +6,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
+#include "residency/machine.h"
 #include "residency/memory_governor.h"
 #include "residency/resizable_store.h"
 
 namespace sluice {
-
-// Where the system tells of memory: as /proc and as /sys/fs/cgroup. Tests have files of their own.
-struct MemoryFolders {
-  std::string proc = "/proc", cgroups = "/sys/fs/cgroup";
-};
 
 struct GovernorStats {
   int slots = 0, planned_slots = 0;    // now, and as the plan says

@@ -16,7 +16,12 @@ struct Machine {
   double multiply_bytes_per_second = 0;  // stored weights that the kernels multiply with
 };
 
-// Reads /proc/meminfo, cgroup v2 and v1 limits and the affinity mask. Rates stay 0.
+// Where the system tells of memory: as /proc and as /sys/fs/cgroup. Tests have files of their own.
+struct MemoryFolders {
+  std::string proc = "/proc", cgroups = "/sys/fs/cgroup";
+};
+
+// Reads /proc/meminfo, cgroup v2 and v1 limits, ulimit -v and the affinity mask. Rates stay 0.
 Machine this_machine();
 
 // Its memory, from files: `proc` is as /proc, `cgroups` as /sys/fs/cgroup. Files that are absent limit nothing.

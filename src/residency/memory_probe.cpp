@@ -39,7 +39,7 @@ double best_rate(std::uint64_t bytes, Pass pass) {
 
 double probe_memory(ThreadPool& pool) {
   constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
-  const PageArena memory(kBufferBytes);
+  const PageArena memory = PageArena::if_possible(kBufferBytes);
   if (memory.size() == 0) return 0;
   std::memset(memory.data(), 1, memory.size());  // untouched pages would all be the same zero page
   const auto* words = reinterpret_cast<const std::uint64_t*>(memory.data());
@@ -61,8 +61,9 @@ double probe_multiply(Ops& ops, FormatId id) {
   const Format& stored = format(id);
   const Shape shape{static_cast<int>(kBufferBytes / (stored.row_weight_bytes(kCols) + stored.scale_row_bytes(kCols))),
                     kCols};
-  const PageArena weights(stored.weight_bytes(shape)), scales(stored.scale_bytes(shape));
-  if (weights.size() == 0) return 0;
+  const PageArena weights = PageArena::if_possible(stored.weight_bytes(shape)),
+                  scales = PageArena::if_possible(stored.scale_bytes(shape));
+  if (weights.size() == 0 || scales.size() < stored.scale_bytes(shape)) return 0;
   std::memset(weights.data(), 0x3c, weights.size());  // an ordinary number in every format
   if (scales.size() > 0) std::memset(scales.data(), 0x3c, scales.size());
   std::vector<float> x(kCols, 1.0f), y(static_cast<std::size_t>(shape.rows));

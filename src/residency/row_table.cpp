@@ -33,13 +33,13 @@ class CachedRows final : public RowTable {
       : table_(table),
         format_(format(table.format)),
         room_(row_room(table)),
-        memory_(static_cast<std::uint64_t>(cached_rows) * room_),
+        memory_(static_cast<std::uint64_t>(cached_rows) * room_, "embedding rows"),
         entries_(static_cast<std::size_t>(cached_rows)),
         queue_(queue) {
     SLUICE_CHECK(cached_rows >= 1 && memory_.size() >= static_cast<std::uint64_t>(cached_rows) * room_);
   }
 
-  Result<> read(std::span<const int> ids, Rows out) override {
+  Result<> read(std::span<const int> ids, Rows out) noexcept override {
     SLUICE_CHECK(out.rows == static_cast<int>(ids.size()) && out.width == table_.shape.cols);
     for (std::size_t first = 0; first < ids.size();) {
       // As many tokens as the cache can hold the rows of at once.

@@ -33,9 +33,10 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   RingTrunk(const RingTrunk&) = delete;
   RingTrunk& operator=(const RingTrunk&) = delete;
 
-  Result<Lease> acquire(int step) override;
+  // Reads in flight know their places here, so none of this can be left half-done.
+  Result<Lease> acquire(int step) noexcept override;
   TrunkStats stats() const override { return stats_; }
-  void release(int step) override;
+  void release(int step) noexcept override;
 
  private:
   struct Pinned {
@@ -101,7 +102,7 @@ RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layo
                      std::unique_ptr<BlockUnpacker> unpacker)
     : specs_(std::move(specs)),
       layouts_(std::move(layouts)),
-      ring_memory_(sizes.ring_bytes),
+      ring_memory_(sizes.ring_bytes, "the ring of the trunk"),
       queue_(queue),
       unpacker_(std::move(unpacker)),
       next_tag_(layouts_.size()),
@@ -124,7 +125,7 @@ RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layo
     }
   }
   SLUICE_CHECK(sizes.ring_bytes >= largest);
-  pinned_memory_ = PageArena(pinned_bytes);
+  pinned_memory_ = PageArena(pinned_bytes, "the trunk");
   SLUICE_CHECK(pinned_memory_.size() >= pinned_bytes && ring_memory_.size() >= sizes.ring_bytes);
   space_ = RingSpace(page_floor(sizes.ring_bytes), largest);
 }
@@ -137,7 +138,7 @@ RingTrunk::~RingTrunk() {
   while (in_flight_ > 0) arrive(landings_.wait());
 }
 
-Result<Lease> RingTrunk::acquire(int step) {
+Result<Lease> RingTrunk::acquire(int step) noexcept {
   SLUICE_CHECK(leased_ < 0 && step >= 0 && step < steps());
   note_walk(step);
   collect_landed();
@@ -193,7 +194,7 @@ Result<Lease> RingTrunk::acquire_ahead(int step) {
   return Lease(this, step, at, &layout(step));
 }
 
-void RingTrunk::release(int step) {
+void RingTrunk::release(int step) noexcept {
   SLUICE_CHECK(leased_ == step);
   leased_ = -1;
   if (stays(step)) return;

@@ -2,7 +2,6 @@
 #include "residency/usage.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -132,25 +131,12 @@ ReadUsage read_usage(const std::string& path, const UsageOwner& owner) {
   return read;
 }
 
-// Under a name of this process first: two that write at the same time do not meet.
 Result<> write_usage(const std::string& path, const UsageOwner& owner, const ExpertUsage& usage) {
   std::string text = header_of(owner);
   text.append(reinterpret_cast<const char*>(usage.counts().data()), usage.counts().size_bytes());
   const std::uint64_t sum = sum_of(text);
   text.append(reinterpret_cast<const char*>(&sum), sizeof sum);
-  std::error_code problem;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, problem);
-  const std::string mine = fmt::format("{}.{}", path, ::getpid());
-  {
-    TRY_TAKE(const std::unique_ptr<OutputFile> file, OutputFile::create(mine, text.size(), Durability::cached));
-    TRY(file->write_at(0, std::as_bytes(std::span(text))));
-    TRY(file->commit());
-  }
-  std::filesystem::rename(mine, path, problem);
-  if (!problem) return {};
-  std::filesystem::remove(mine, problem);
-  return fail(ErrorKind::io, fmt::format("{}: cannot be written", path));
+  return replace_text_file(path, text);
 }
 
 std::unique_ptr<ExpertStore> count_uses(std::unique_ptr<ExpertStore> store, ExpertUsage& usage) {

@@ -8,6 +8,8 @@
 #include <boost/beast/http/read.hpp>
 #include <cerrno>
 
+#include "base/out_of_memory.h"
+
 namespace sluice::serve {
 
 namespace beast = boost::beast;
@@ -171,7 +173,12 @@ void Connection::handle() {
   ++shared_->exchanges;
   watch();
   const std::shared_ptr<Answer> answer = answer_;
-  shared_->handler(std::move(request), answer);
+  const auto answering = [&]() -> Result<> {
+    shared_->handler(std::move(request), answer);
+    return {};
+  };
+  if (const Result<> outcome = unless_refused(0, answering); !outcome)
+    answer->reply(shared_->refusal(503, outcome.error().what));
 }
 
 void Connection::refuse(int status, std::string sentence) {

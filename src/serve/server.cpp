@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/counter_random.h"
+#include "base/out_of_memory.h"
 #include "engine/engine_thread.h"
 #include "engine/generation_config.h"
 #include "residency/machine.h"
@@ -49,6 +50,14 @@ std::string model_name(const std::string& directory) {
   std::error_code ignored;
   const std::filesystem::path path = std::filesystem::weakly_canonical(directory, ignored);
   return path.filename().empty() ? "model" : path.filename().string();
+}
+
+// What is computed beside the engine, unless the system refuses the memory for it.
+template <class Make>
+auto by_name(Make make) -> decltype(make()) {
+  auto made = unless_refused(0, [&]() -> Result<decltype(make())> { return make(); });
+  if (!made) return tl::unexpected<ApiError>(to_api_error(made.error()));
+  return std::move(*made);
 }
 
 class TheServer final : public Server {
@@ -175,7 +184,7 @@ class TheServer final : public Server {
                const Headers& cors) {
     auto body = std::make_shared<std::string>(std::move(request.body));
     boost::asio::post(*preparing_, [this, &route, body, exchange, cors] {
-      auto made = std::make_shared<ApiResult<std::string>>(route.compute(model_, *body));
+      auto made = std::make_shared<ApiResult<std::string>>(by_name([&] { return route.compute(model_, *body); }));
       http_->post([this, &route, made, exchange, cors] {
         HttpReply reply = *made ? HttpReply{.body = std::move(**made)} : route.refusal(made->error());
         reply.headers.insert(reply.headers.end(), cors.begin(), cors.end());
@@ -192,7 +201,7 @@ class TheServer final : public Server {
     exchange->when_gone([gone] { *gone = true; });
     auto body = std::make_shared<std::string>(std::move(request.body));
     boost::asio::post(*preparing_, [this, &route, id, body, exchange, cors, gone] {
-      auto prepared = std::make_shared<ApiResult<Prepared>>(route.generate(model_, *body, id));
+      auto prepared = std::make_shared<ApiResult<Prepared>>(by_name([&] { return route.generate(model_, *body, id); }));
       body->clear();
       body->shrink_to_fit();
       http_->post([this, &route, prepared, exchange, cors, gone] {

@@ -13,7 +13,7 @@ namespace sluice {
 namespace {
 
 void copy(const PageArena& from, PageArena& to) {
-  if (to.size() < from.size()) to = PageArena(from.size());
+  if (to.size() < from.size()) to = PageArena(from.size(), "a copy of a sequence's state");
   SLUICE_CHECK(to.size() >= from.size());
   std::memcpy(to.data(), from.data(), from.size());
 }
@@ -70,7 +70,7 @@ SequenceState::SequenceState(const StateShape& shape) : shape_(shape) {
     recurrent_offset_.push_back(floats);
     floats += count;
   }
-  recurrent_ = PageArena(floats * sizeof(float));
+  recurrent_ = PageArena(floats * sizeof(float), "the state of a sequence");
   SLUICE_CHECK(recurrent_.size() >= floats * sizeof(float));
 }
 

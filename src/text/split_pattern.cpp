@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <pcre2.h>
 
+#include "base/out_of_memory.h"
+
 namespace sluice {
 
 namespace {
@@ -87,7 +89,7 @@ class SplitPattern::Run {
       return {};
     }
     if (work_.match == nullptr || work_.context == nullptr || work_.stack == nullptr)
-      return fail(ErrorKind::refused, "no memory for splitting text into pieces");
+      refuse_memory(0, "splitting text into pieces");
     for (std::size_t begin = 0; begin < text.size();) {
       TRY_TAKE(const Match found, match(number, text, begin));
       if (found.begin > begin) {

@@ -117,6 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
             "void f() { scope.exit(); queue->abort(); std::snprintf(b, 1, s); exit_code(); }\n",
             ""},
         Planted{"exceptions", "src/io/c.cpp", "// X.\nvoid f() { throw 1; }\n", "throw: errors are Result"},
+        Planted{"exceptions", "src/base/out_of_memory.cpp", "// X.\nvoid f() { throw 1; }\n", ""},
         Planted{"libm", "src/models/one/c.cpp", "// X.\nfloat f() { return std::exp(1.0f); }\n", "exp: libm"},
         Planted{"libm", "src/models/one/c.cpp", "// X.\nfloat f() { return tanhf(1.0f); }\n", "tanhf: libm"},
         Planted{"libm", "src/models/one/c.cpp", "// X.\nfloat f() { return exp(lanes) + std::sqrt(2.0f); }\n", ""},
