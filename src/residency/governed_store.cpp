@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "residency/machine.h"
+#include "residency/memory_pressure.h"
 
 namespace sluice {
 
@@ -20,7 +20,8 @@ class Governed final : public GovernedStore {
       : store_(std::move(store)),
         cache_(cache),
         folders_(folders),
-        governor_(cache, memory_of_machine(folders.proc, folders.cgroups).total_bytes) {}
+        governor_(cache, memory_of_machine(folders.proc, folders.cgroups).total_bytes),
+        pressure_(folders) {}
 
   std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) override {
     look();
@@ -51,7 +52,7 @@ class Governed final : public GovernedStore {
     const Machine machine = memory_of_machine(folders_.proc, folders_.cgroups);
     if (machine.total_bytes == 0) return;
     const int before = store_->slots(), filled = store_->filled();
-    const int slots = governor_.slots(machine.available_bytes, filled, now);
+    const int slots = governor_.slots(machine.available_bytes, pressure_.stalled_share(now), filled, now);
     if (slots == before) return;
     store_->resize(slots);
     if (slots > before) {
@@ -67,6 +68,7 @@ class Governed final : public GovernedStore {
   GovernedCache cache_;
   MemoryFolders folders_;
   MemoryGovernor governor_;
+  PressureGauge pressure_;
   Clock::time_point next_look_{};
   GovernorStats stats_;
   std::vector<ExpertKey> all_;  // of a preload beside requests

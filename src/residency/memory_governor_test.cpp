@@ -23,19 +23,19 @@ TEST(MemoryGovernor, TheReserveIsAShareWithinBounds) {
 TEST(MemoryGovernor, WithEnoughAvailableNothingChanges) {
   MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
   for (int second = 0; second < 100; ++second)
-    EXPECT_EQ(governor.slots(governor.reserve_bytes() + static_cast<std::uint64_t>(second) * kMiB, 1000, at(second)),
+    EXPECT_EQ(governor.slots(governor.reserve_bytes() + static_cast<std::uint64_t>(second) * kMiB, 0, 1000, at(second)),
               1000);
 }
 
 TEST(MemoryGovernor, ItGivesBackWhatIsLacking) {
   MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
   const std::uint64_t reserve = governor.reserve_bytes();
-  const int given = 1000 - governor.slots(reserve / 2, 1000, at(1));
+  const int given = 1000 - governor.slots(reserve / 2, 0, 1000, at(1));
   EXPECT_GE(static_cast<std::uint64_t>(given) * kMiB, reserve + reserve / 2);  // to twice the reserve
   EXPECT_LE(static_cast<std::uint64_t>(given) * kMiB, reserve + reserve / 2 + 2 * kMiB);
   // Slots that nothing is in give nothing back: what is filled counts.
   MemoryGovernor half_full({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
-  EXPECT_EQ(half_full.slots(reserve / 2, 500, at(1)), 500 - given);
+  EXPECT_EQ(half_full.slots(reserve / 2, 0, 500, at(1)), 500 - given);
 }
 
 TEST(MemoryGovernor, NeverBelowWhatALayerNeedsNorAboveThePlan) {
@@ -46,7 +46,7 @@ TEST(MemoryGovernor, NeverBelowWhatALayerNeedsNorAboveThePlan) {
   for (int round = 0; round < 5000; ++round) {
     second += static_cast<int>(random() % 3);
     const std::uint64_t available = random() % 40 == 0 ? random() % (100 * kMiB) : random() % (900 * kMiB);
-    const int slots = governor.slots(available, last, at(second));
+    const int slots = governor.slots(available, 0, last, at(second));
     EXPECT_GE(slots, 9);
     EXPECT_LE(slots, 200);
     if (available >= governor.reserve_bytes()) {
@@ -73,7 +73,7 @@ TEST(MemoryGovernor, ItSettlesBesideANeighbourAndComesBackAfterIt) {
   const auto run = [&](std::uint64_t neighbour, int from, int to) {
     for (int second = from; second < to; ++second) {
       const std::uint64_t taken = static_cast<std::uint64_t>(slots) * kMiB + neighbour;
-      const int next = governor.slots(kTotal > taken ? kTotal - taken : 0, slots, at(second));
+      const int next = governor.slots(kTotal > taken ? kTotal - taken : 0, 0, slots, at(second));
       changes += next != slots ? 1 : 0;
       slots = next;
     }
@@ -86,6 +86,35 @@ TEST(MemoryGovernor, ItSettlesBesideANeighbourAndComesBackAfterIt) {
   EXPECT_LE(changes, 12);
   run(0, 200, 600);
   EXPECT_EQ(slots, 3000);
+}
+
+// The kernel says that some memory is left, and tasks wait for it nevertheless.
+TEST(MemoryGovernor, StallsMakeItGiveWayBeforeTheReserveIsTouched) {
+  MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
+  const std::uint64_t reserve = governor.reserve_bytes(), some = 3 * reserve;
+  EXPECT_EQ(governor.slots(some, 0.05, 1000, at(1)), 1000);  // a moment here and there
+  const int after = governor.slots(some, 0.2, 1000, at(2));
+  EXPECT_NEAR(static_cast<double>(1000 - after), static_cast<double>(reserve / kMiB), 1.5);
+  EXPECT_EQ(governor.slots(some, 0.2, after, at(2)), after);  // what it gave back has to show first
+  EXPECT_LT(governor.slots(some, 0.2, after, at(3)), after);
+}
+
+TEST(MemoryGovernor, StallsOfOthersWhoHaveALimitOfTheirOwnCostNothing) {
+  MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
+  for (int second = 0; second < 100; ++second)
+    EXPECT_EQ(governor.slots(4 * governor.reserve_bytes(), 1.0, 1000, at(second)), 1000);
+}
+
+TEST(MemoryGovernor, AfterAStallItGrowsOnlyWhenNothingHasStalledForAMinute) {
+  MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
+  const std::uint64_t some = 3 * governor.reserve_bytes(), plenty = 20 * governor.reserve_bytes();
+  int slots = governor.slots(some, 0.2, 1000, at(100));
+  ASSERT_LT(slots, 1000);
+  for (int second = 101; second < 160; ++second) EXPECT_EQ(governor.slots(plenty, 0, slots, at(second)), slots);
+  EXPECT_GT(governor.slots(plenty, 0, slots, at(160)), slots);
+  // However long it stalls, what a layer needs stays.
+  for (int second = 200; second < 400; ++second) slots = governor.slots(some, 1.0, slots, at(second));
+  EXPECT_EQ(slots, 9);
 }
 
 }  // namespace
