@@ -94,7 +94,8 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
       ->type_name("HOW");
   command
       .add_option("--preload", preload_,
-                  "Where all weights fit, read all experts while the disk has nothing else to do: on or off")
+                  "Read what stays in memory before it is needed: the trunk while nobody asks for anything, and all "
+                  "experts where all weights fit: on or off")
       ->type_name("HOW");
   command
       .add_option("--numerics", numerics_,

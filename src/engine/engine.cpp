@@ -98,7 +98,11 @@ const char* Engine::io_mode() const {
   return options().io == IoMode::drop ? "drop" : "buffered";
 }
 
-bool Engine::tend() { return experts_ != nullptr && experts_->tend(); }
+// The trunk first: every token needs all of it.
+bool Engine::tend() {
+  if (options().preload && trunk_->tend()) return true;
+  return experts_ != nullptr && experts_->tend();
+}
 
 std::string Engine::usage_refusal() const { return usage_ != nullptr ? usage_->refusal() : ""; }
 

@@ -60,6 +60,7 @@ class WatchedTrunk final : public TrunkStore, public LeaseHome {
     leased_.reset();
     profile_.add("step", label(step), leased_at_);
   }
+  bool tend() override { return trunk_->tend(); }
   TrunkStats stats() const override { return trunk_->stats(); }
 
  private:

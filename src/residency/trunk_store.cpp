@@ -4,6 +4,9 @@
 // The ring holds the steps that come next, oldest first: the one in use, then those read ahead. A step leaves when its
 // lease is given back, and its room is used for reading ahead at once. Where the walk will begin anew is taken from
 // the walk before (prefill chunks do not visit the head). Read-ahead that turns out wrong is taken back.
+//
+// An idle owner has the pinned steps read in order, each behind everything that anybody asks for; the walker then only
+// hurries those that are still on their way.
 #include "residency/trunk_store.h"
 
 #include <algorithm>
@@ -35,6 +38,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
 
   // Reads in flight know their places here, so none of this can be left half-done.
   Result<Lease> acquire(int step) noexcept override;
+  bool tend() noexcept override;
   TrunkStats stats() const override { return stats_; }
   void release(int step) noexcept override;
 
@@ -45,6 +49,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
     std::uint64_t offset = 0;
     Arrival arrival = Arrival::absent;
     bool unpacked = false;
+    bool idle = false;  // nobody has asked for it yet
     std::optional<Error> error;
   };
   struct Ahead {  // a step in the ring
@@ -53,6 +58,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
     std::uint64_t offset = 0;
     Arrival arrival = Arrival::reading;
     std::optional<Error> error;
+    bool idle = false;  // it was read for nobody
   };
 
   int steps() const { return static_cast<int>(layouts_.size()); }
@@ -68,6 +74,8 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   bool try_read(int step, Urgency urgency);  // false if the ring has no room
   void read_pinned(int step, Urgency urgency);
   void load_up_to(int step);
+  void fill_ring();
+  bool asked_for(int step);
   void read_ahead();
   void skip_to(int step);  // drops what is in the ring before `step`
   void submit(std::uint64_t tag, int step, std::byte* to, Urgency urgency);
@@ -81,11 +89,14 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   std::vector<BlockSpec> specs_;
   std::vector<BlockLayout> layouts_;
   PageArena pinned_memory_, ring_memory_;
-  std::vector<Pinned> pinned_;  // by step
-  int first_of_ring_ = -1;      // -1: all steps are pinned
-  int loaded_ = 0;              // of the steps before this one all that stay have been asked for
-  std::deque<Ahead> ahead_;     // oldest first; the leased step is the front one
-  std::vector<Ahead> stale_;    // dropped while being read: their room is free when they land
+  std::vector<Pinned> pinned_;    // by step
+  int first_of_ring_ = -1;        // -1: all steps are pinned
+  int loaded_ = 0;                // of the steps before this one all that stay have been asked for
+  int tended_ = 0;                // of the steps before this one all that stay were asked for, or have been tried
+  int idle_in_flight_ = 0;        // reads of pinned steps that nobody has asked for
+  std::uint64_t idle_bytes_ = 0;  // of these
+  std::deque<Ahead> ahead_;       // oldest first; the leased step is the front one
+  std::vector<Ahead> stale_;      // dropped while being read: their room is free when they land
   RingSpace space_;
   ReadQueue& queue_;
   std::unique_ptr<BlockUnpacker> unpacker_;
@@ -160,6 +171,7 @@ int RingTrunk::following(int step) const {
 
 Result<Lease> RingTrunk::acquire_pinned(int step) {
   Pinned& mine = pinned(step);
+  asked_for(step);
   if (mine.arrival == Arrival::absent && !mine.error) read_pinned(step, Urgency::demand);
   if (first_of_ring_ >= 0) skip_to(following(step));
   read_ahead();
@@ -177,6 +189,7 @@ Result<Lease> RingTrunk::acquire_pinned(int step) {
 
 Result<Lease> RingTrunk::acquire_ahead(int step) {
   skip_to(step);
+  if (!ahead_.empty() && ahead_.front().idle && ahead_.front().error) skip_to(-1);  // nobody has heard of it yet
   if (ahead_.empty())
     while (!try_read(step, Urgency::demand)) wait_for_landing();  // only stale reads are left, and they land
   read_ahead();
@@ -233,10 +246,43 @@ void RingTrunk::read_ahead() {
   }
 }
 
+// A pinned step is not read for nobody any more. False: it was not.
+bool RingTrunk::asked_for(int step) {
+  if (!std::exchange(pinned(step).idle, false)) return false;
+  --idle_in_flight_;
+  idle_bytes_ -= room(step);
+  return true;
+}
+
+// Before the first walk.
+void RingTrunk::fill_ring() {
+  if (last_ >= 0 || first_of_ring_ < 0) return;
+  while (true) {
+    const int step = ahead_.empty() ? first_of_ring_ : pinned(ahead_.back().step).next_of_ring;
+    if (step < 0 || !try_read(step, Urgency::idle)) return;
+  }
+}
+
+bool RingTrunk::tend() noexcept {
+  // The disk has work until the next call, and whoever comes waits for little: queued reads cost nothing.
+  constexpr int kFewestInFlight = 2;
+  constexpr std::uint64_t kBytesInFlight = std::uint64_t{16} << 20;
+  collect_landed();
+  for (; tended_ < steps() && (idle_in_flight_ < kFewestInFlight || idle_bytes_ < kBytesInFlight); ++tended_) {
+    if (!stays(tended_) || pinned(tended_).arrival != Arrival::absent) continue;
+    pinned(tended_).idle = true;
+    ++idle_in_flight_;
+    idle_bytes_ += room(tended_);
+    read_pinned(tended_, Urgency::idle);
+  }
+  if (tended_ == steps()) fill_ring();
+  return tended_ < steps() || in_flight_ > 0;
+}
+
 bool RingTrunk::try_read(int step, Urgency urgency) {
   const std::optional<std::uint64_t> offset = space_.take(room(step));
   if (!offset) return false;
-  ahead_.push_back({step, next_tag_++, *offset, Arrival::reading, std::nullopt});
+  ahead_.push_back({step, next_tag_++, *offset, Arrival::reading, std::nullopt, urgency == Urgency::idle});
   submit(ahead_.back().tag, step, ring_memory_.data() + *offset, urgency);
   return true;
 }
@@ -277,6 +323,7 @@ void RingTrunk::arrive(Landed landed) {
     Pinned& mine = pinned(step);
     mine.error = finish(step, pinned_memory_.data() + mine.offset, std::move(landed.status));
     mine.arrival = mine.error ? Arrival::absent : Arrival::here;
+    if (asked_for(step)) mine.error.reset();  // whoever does ask will hear why
     return;
   }
   const auto has_tag = [&](const Ahead& a) { return a.tag == landed.tag; };

@@ -31,6 +31,11 @@ class TrunkStore {
   // ahead (a draft head goes back to lm_head). Requires: no other trunk
   // lease is held. Fails with the step's label and file if its bytes cannot be read or hold a corrupt scale.
   virtual Result<Lease> acquire(int step) = 0;
+  // For whoever has nothing else to do with the store: reads pinned steps that are not there yet, and what the ring has
+  // room for before the first walk, while nothing else is to be read; a few at a time, without waiting. The walker
+  // takes over what is on its way. False: all is there, or was tried. What it could not read is read again when it is
+  // needed.
+  virtual bool tend() = 0;
   virtual TrunkStats stats() const = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <thread>
 
 #include "io/aligned.h"
 #include "support/random_blocks.h"
@@ -166,6 +167,87 @@ TEST_F(TrunkStoreTest, AStepThatIsWaitedForGoesFirst) {
   for (Landed one; landings.poll(one);) ++landed;
   EXPECT_LT(landed, kOthers / 2);
   for (; landed < kOthers; ++landed) landings.wait();
+}
+
+// An owner with nothing else to do.
+void rest(TrunkStore& trunk) {
+  while (trunk.tend()) std::this_thread::sleep_for(std::chrono::microseconds(200));
+}
+
+TEST_F(TrunkStoreTest, AnIdleOwnerHasAllThatStaysReadAndTheFirstWalkReadsNoneOfIt) {
+  for (const int pinned : {17, 8, 0}) {
+    SCOPED_TRACE(pinned);
+    const std::uint64_t largest = largest_beside(pinned);
+    const auto trunk = store(pinned, 2 * largest);
+    rest(*trunk);
+    std::uint64_t pinned_bytes = 0, other_bytes = 0;
+    const std::vector<int> stays = test::scattered_steps(steps(), pinned);
+    for (int step = 0; step < steps(); ++step)
+      (std::ranges::binary_search(stays, step) ? pinned_bytes : other_bytes) += block(step).layout.payload_bytes;
+    const std::uint64_t before = trunk->stats().bytes_read;
+    EXPECT_GE(before, pinned_bytes);
+    EXPECT_EQ(before > pinned_bytes, pinned < 17);  // the ring is filled as well
+    EXPECT_FALSE(trunk->tend());
+    EXPECT_EQ(trunk->stats().bytes_read, before);  // once
+    for (int step = 0; step < steps(); ++step) {
+      const auto lease = trunk->acquire(step);
+      ASSERT_TRUE(lease.has_value()) << lease.error().what;
+      EXPECT_TRUE(test::shows(*lease, block(step), files_));
+    }
+    EXPECT_GE(trunk->stats().bytes_read, pinned_bytes + other_bytes);
+    EXPECT_LE(trunk->stats().bytes_read, pinned_bytes + other_bytes + 2 * largest);  // ahead, for the next walk
+  }
+}
+
+TEST_F(TrunkStoreTest, AWalkTakesOverWhatIsOnItsWay) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 60; ++round) {
+    SCOPED_TRACE(round);
+    const int pinned = static_cast<int>(random() % 18);
+    const auto trunk = store(pinned, 3 * largest_beside(pinned));
+    for (int walk = 0; walk < 3; ++walk) {
+      const auto calls = random() % 12;
+      for (unsigned call = 0; call < calls; ++call) {
+        trunk->tend();
+        if (random() % 2 == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+      const auto end = walk == 0 ? static_cast<int>(random() % 17) + 1 : steps();
+      for (int step = 0; step < end; ++step) {
+        const auto lease = trunk->acquire(step);
+        ASSERT_TRUE(lease.has_value()) << lease.error().what;
+        EXPECT_TRUE(test::shows(*lease, block(step), files_));
+      }
+    }
+    std::uint64_t all = 0;
+    for (int step = 0; step < steps(); ++step) all += block(step).layout.payload_bytes;
+    if (pinned == 17) {
+      EXPECT_EQ(trunk->stats().bytes_read, all);
+    }
+  }
+}
+
+TEST_F(TrunkStoreTest, WhatAnIdleOwnerCouldNotReadIsReadWhenItIsNeeded) {
+  for (const int pinned : {17, 5}) {
+    const auto trunk = store(pinned, 2 * largest_beside(pinned));
+    files_.set_faults({.failing_reads = 1});
+    rest(*trunk);  // ends
+    files_.set_faults({});
+    for (int step = 0; step < steps(); ++step) {
+      const auto lease = trunk->acquire(step);
+      ASSERT_TRUE(lease.has_value()) << lease.error().what;
+      EXPECT_TRUE(test::shows(*lease, block(step), files_));
+    }
+  }
+}
+
+TEST_F(TrunkStoreTest, ClosingDoesNotWaitForWhatAnIdleOwnerBegan) {
+  files_.set_faults({.longest_delay = std::chrono::milliseconds(20)});
+  const std::uint64_t before = files_.reads();
+  {
+    const auto trunk = store(17, 0);
+    trunk->tend();
+  }
+  EXPECT_LT(files_.reads() - before, 12u);
 }
 
 }  // namespace

@@ -257,18 +257,31 @@ TEST(Serve, EndsWhenEverythingIsAnswered) {
 
 TEST(Serve, WhileNobodyAsksEverythingIsLoaded) {
   const Served server;
-  const std::string read = "sluice_read_bytes_total{what=\"experts\"}";
-  double before = 0;
-  for (int wait = 0; wait < 500 && (before <= 0 || server.metric(read) > before); ++wait) {
-    before = server.metric(read);
+  const std::string read = "sluice_read_bytes_total{what=\"experts\"}",
+                    trunk = "sluice_read_bytes_total{what=\"trunk\"}";
+  const auto all = [&] { return server.metric(read) + server.metric(trunk); };
+  double loaded = 0;
+  for (int wait = 0; wait < 500 && (loaded <= 0 || all() > loaded); ++wait) {
+    loaded = all();
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
+  const double before = server.metric(read);
   EXPECT_GT(before, 0);
+  const double trunk_before = server.metric(trunk);
+  EXPECT_GT(trunk_before, 0);
   server.posted(kCompletions, completion("The capital of France is", 8));
   EXPECT_TRUE(server.settles());
   EXPECT_EQ(server.metric(read), before);
+  EXPECT_EQ(server.metric(trunk), trunk_before);
   EXPECT_GT(server.metric("sluice_expert_requests_total"), 0);
   EXPECT_EQ(server.metric("sluice_expert_hits_total"), server.metric("sluice_expert_requests_total"));
+}
+
+TEST(Serve, WithoutPreloadNothingIsReadBeforeSomebodyAsks) {
+  const Served server({"--preload", "off"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  EXPECT_EQ(server.metric("sluice_read_bytes_total{what=\"trunk\"}"), 0);
+  EXPECT_EQ(server.metric("sluice_read_bytes_total{what=\"experts\"}"), 0);
 }
 
 TEST(Serve, TimeIsUp) {
