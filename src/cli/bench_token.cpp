@@ -1,5 +1,6 @@
 // sluice bench token MODEL: decoding against what disk and memory allow, at several budgets.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -16,9 +17,10 @@ namespace sluice::cli {
 namespace {
 
 struct Flags {
+  ModelFlags model;
   TokenBenchOptions options;
   std::vector<std::string> budgets;
-  std::string json, numerics = "exact";
+  std::string json;
 };
 
 nlohmann::json to_json(const TokenBench& bench) {
@@ -43,17 +45,20 @@ nlohmann::json to_json(const TokenBench& bench) {
                        {"operations_s", entry.operations_s},
                        {"outside_share", entry.outside_share()},
                        {"rounds_s", entry.rounds_s}});
-  return {{"threads", bench.threads}, {"isa", bench.isa},       {"numerics", bench.numerics},
-          {"io_mode", bench.io_mode}, {"tokens", bench.tokens}, {"entries", entries}};
+  return {{"threads", bench.threads}, {"isa", bench.isa},
+          {"io_mode", bench.io_mode}, {"io_engine", bench.io_engine},
+          {"kv", bench.kv},           {"numerics", bench.numerics},
+          {"preload", bench.preload}, {"directories", bench.directories},
+          {"tokens", bench.tokens},   {"entries", entries}};
 }
 
 Result<> run(Flags flags) {
+  flags.options.directory = flags.model.directory();
+  TRY_TAKE(flags.options.engine, flags.model.options());
   for (const std::string& text : flags.budgets) {
     TRY_TAKE(const std::uint64_t budget, parse_size(text, "--memory"));
     flags.options.budgets.push_back(budget);
   }
-  TRY_TAKE(flags.options.engine.numerics, read_numerics(flags.numerics));
-  flags.options.engine.warned = [](const std::string& what) { warn(what); };
   const bool table = flags.json != "-";
   if (table)
     fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11} {:>10}\n", "budget", "per token", "disk floor",
@@ -69,8 +74,9 @@ Result<> run(Flags flags) {
              std::fflush(stdout);
            }));
   if (table)
-    fmt::print("{} tokens a budget, {} threads, {} reads; floors measured with the other load beside them\n",
-               bench.tokens, bench.threads, bench.io_mode);
+    fmt::print(
+        "{} tokens a budget, {} threads, {} reads by {} from {}; floors measured with the other load beside them\n",
+        bench.tokens, bench.threads, bench.io_mode, bench.io_engine, fmt::join(bench.directories, " and "));
   return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench));
 }
 
@@ -81,7 +87,7 @@ void add_bench_token(CLI::App& bench, Chosen& chosen) {
   flags->options.cancel = &interrupt_flag();
   CLI::App* const command = bench.add_subcommand(
       "token", "A token's time at several budgets, and how far it is from what disk and memory allow");
-  command->add_option("MODEL", flags->options.directory, "Checkpoint directory")->required();
+  flags->model.add_for_bench(*command);
   command->add_option("--memory", flags->budgets, "Budgets: 4G,8G,16G (default: 80 % of what is available)")
       ->delimiter(',')
       ->type_name("SIZES");
@@ -89,13 +95,6 @@ void add_bench_token(CLI::App& bench, Chosen& chosen) {
       ->check(CLI::Range(1, 100000));
   command->add_option("--rounds", flags->options.rounds, "Pieces they are cut into, with the floors measured between")
       ->check(CLI::Range(1, 100));
-  command
-      ->add_option("--threads", flags->options.engine.threads,
-                   "Threads that compute (default: the CPUs this process may use)")
-      ->check(CLI::Range(1, 1024))
-      ->default_str("");
-  command->add_option("--numerics", flags->numerics, "What products are made of: exact or fast (other results)")
-      ->type_name("MODE");
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
 }

@@ -42,6 +42,20 @@ Result<Numerics> read_numerics(const std::string& name) {
 
 void ModelFlags::add(CLI::App& command, bool needs_model) {
   command.add_option("MODEL", directory_, "Checkpoint directory")->required(needs_model);
+  add_budget(command);
+  add_computing(command);
+  add_reading(command);
+  add_drafts(command);
+}
+
+void ModelFlags::add_for_bench(CLI::App& command) {
+  command.add_option("MODEL", directory_, "Checkpoint directory")->required();
+  add_computing(command);
+  add_reading(command);
+  speculate_ = "off";
+}
+
+void ModelFlags::add_budget(CLI::App& command) {
   CLI::Option* memory =
       command
           .add_option("--memory", memory_,
@@ -52,6 +66,9 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
                   "A named budget: ultra, laptop, desktop, workstation, server or max (plan explains them)")
       ->type_name("NAME")
       ->excludes(memory);
+}
+
+void ModelFlags::add_computing(CLI::App& command) {
   command.add_option("--threads", options_.threads, "Threads that compute (default: the CPUs this process may use)")
       ->type_name("N")
       ->check(CLI::Range(1, 1024))
@@ -76,27 +93,6 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
           "How a conversation's keys and values are kept: fp32, bf16 (half the memory) or int8 (a quarter); the "
           "narrow ones answer slightly differently")
       ->type_name("FORMAT");
-  command.add_option("--io", io_, "How weights are read: auto, direct, buffered or drop (same results)")
-      ->type_name("MODE");
-  command
-      .add_option("--io-engine", reading_,
-                  "Who reads: auto, io_uring (the kernel has many reads at once) or threads (same results)")
-      ->type_name("ENGINE");
-  command
-      .add_option("--mirror", options_.mirrors,
-                  "Another directory with the same shards, on another drive: both are read, by their speed; repeatable")
-      ->type_name("DIR")
-      ->allow_extra_args(false);
-  command
-      .add_option("--speculate", speculate_,
-                  "Draft further tokens and let the model check them together (same results): auto, off, mtp (the "
-                  "model's own head) or lookup (what the text said before)")
-      ->type_name("HOW");
-  command
-      .add_option("--preload", preload_,
-                  "Read what stays in memory before it is needed: the trunk while nobody asks for anything, and all "
-                  "experts where all weights fit: on or off")
-      ->type_name("HOW");
   command
       .add_option("--numerics", numerics_,
                   "What products are made of: exact, or fast (activations of 8 bits where weights are MXFP4, int8 or "
@@ -109,6 +105,33 @@ void ModelFlags::add(CLI::App& command, bool needs_model) {
       ->type_name("N")
       ->check(CLI::Range(1, 100000))
       ->default_str("");
+}
+
+void ModelFlags::add_reading(CLI::App& command) {
+  command.add_option("--io", io_, "How weights are read: auto, direct, buffered or drop (same results)")
+      ->type_name("MODE");
+  command
+      .add_option("--io-engine", reading_,
+                  "Who reads: auto, io_uring (the kernel has many reads at once) or threads (same results)")
+      ->type_name("ENGINE");
+  command
+      .add_option("--mirror", options_.mirrors,
+                  "Another directory with the same shards, on another drive: both are read, by their speed; repeatable")
+      ->type_name("DIR")
+      ->allow_extra_args(false);
+  command
+      .add_option("--preload", preload_,
+                  "Read what stays in memory before it is needed: the trunk while nobody asks for anything, and all "
+                  "experts where all weights fit: on or off")
+      ->type_name("HOW");
+}
+
+void ModelFlags::add_drafts(CLI::App& command) {
+  command
+      .add_option("--speculate", speculate_,
+                  "Draft further tokens and let the model check them together (same results): auto, off, mtp (the "
+                  "model's own head) or lookup (what the text said before)")
+      ->type_name("HOW");
 }
 
 Result<EngineOptions> ModelFlags::options() const {

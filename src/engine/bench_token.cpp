@@ -1,6 +1,8 @@
 // See bench_token.h.
 #include "engine/bench_token.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -145,6 +147,18 @@ class BudgetBench {
   std::uint64_t hits_ = 0, requests_ = 0;
 };
 
+void describe(const Engine& engine, TokenBench& bench) {
+  bench.threads = engine.options().threads;
+  bench.isa = engine.isa();
+  bench.io_mode = engine.io_mode();
+  bench.io_engine = engine.reading();
+  bench.kv = row_format_name(engine.options().kv);
+  bench.preload = engine.options().preload;
+  bench.numerics = engine.options().mode();
+  bench.directories.clear();
+  for (const SourceStats& one : engine.directories()) bench.directories.push_back(one.name);
+}
+
 Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint64_t budget, TokenBench& bench) {
   EngineOptions engine_options = options.engine;
   engine_options.memory_bytes = budget;
@@ -153,17 +167,28 @@ Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint
   TRY_TAKE(KnownModel model, know_model(options.directory));
   TRY_TAKE(Survey found, survey(std::move(model), engine_options));
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
-  JointProbeShape shape{.threads = found.options.threads, .depth = kReaders};
+  JointProbeShape shape{.threads = found.options.threads, .depth = kReaders, .engine = found.options.reading};
   if (found.needs.expert_slot_bytes > 0)
     shape.read_bytes = std::clamp(found.needs.expert_slot_bytes, kDiskPage, shape.read_bytes);
-  TRY_TAKE(const std::unique_ptr<Files> files, open_files(found.files, found.options.io));
+  std::vector<std::unique_ptr<Files>> files;
+  TRY_TAKE(files.emplace_back(), open_files(found.files, found.options.io));
+  for (const Mirror& mirror : found.mirrors) {
+    TRY_TAKE(files.emplace_back(), open_files(mirror.files, found.options.io));
+  }
+  std::vector<const Files*> directories;
+  for (const std::unique_ptr<Files>& one : files) directories.push_back(one.get());
   TRY_TAKE(const std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
-  JointProbe probe(*files, shape);
-  bench.threads = engine->options().threads;
-  bench.isa = engine->isa();
-  bench.numerics = engine->options().mode();
-  bench.io_mode = engine->io_mode();
-  return BudgetBench(*engine, probe, options).run();
+  TRY_TAKE(const std::unique_ptr<JointProbe> probe, JointProbe::open(directories, shape));
+  describe(*engine, bench);
+  TRY_TAKE(TokenBenchEntry entry, BudgetBench(*engine, *probe, options).run());
+  for (const SourceStats& one : engine->directories())
+    if (one.out)
+      return fail(ErrorKind::io,
+                  fmt::format("{}: failed while it was measured, so that the floor of all directories is "
+                              "not that of the run",
+                              one.name),
+                  "measure without it");
+  return entry;
 }
 
 }  // namespace

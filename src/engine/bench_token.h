@@ -2,8 +2,8 @@
 //
 // A token cannot take less than its bytes from disk at the disk's speed, nor less than the weights it multiplies with
 // at the speed of memory. Both speeds drift on a shared machine, so they are measured between rounds of decoding and
-// each beside the other (residency/joint_probe.h). A round begins with a token that is not counted: what was read ahead
-// while the yardsticks were measured must not look like speed.
+// each beside the other (residency/joint_probe.h), the disk's in all directories that hold the weights. A round begins
+// with a token that is not counted: what was read ahead while the yardsticks were measured must not look like speed.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,9 @@ struct TokenBenchEntry {
 
 struct TokenBench {
   int threads = 0;
-  std::string isa, numerics, io_mode;
+  std::string isa, numerics, io_mode, io_engine, kv;
+  bool preload = true;
+  std::vector<std::string> directories;  // that weights are read from: the checkpoint, then its mirrors
   int tokens = 0;
   std::vector<TokenBenchEntry> entries;
 };

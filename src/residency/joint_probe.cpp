@@ -27,35 +27,39 @@ double rate(std::uint64_t bytes, double seconds) { return static_cast<double>(by
 
 }  // namespace
 
-// Keeps twice as many requests outstanding as there are readers, so that the disk never waits for the caller.
+// Keeps twice as many requests outstanding as there are readers, of each directory, so that no drive waits for the
+// caller.
 class JointProbe::Disk {
  public:
-  Disk(const Files& files, std::uint64_t read_bytes, int depth)
-      : files_(files),
-        read_bytes_(page_floor(std::max(read_bytes, kDiskPage))),
-        buffers_(static_cast<std::uint64_t>(2 * depth)),
-        memory_(buffers_ * read_bytes_),
-        bytes_of_(buffers_),
-        queue_(make_pread_queue(files, depth)) {
-    SLUICE_CHECK(files.count() >= 1 && memory_.size() == buffers_ * read_bytes_);
-    std::uint64_t end = 0;
-    for (int file = 0; file < files.count(); ++file) ends_.push_back(end += files.size(file));
+  static Result<std::unique_ptr<Disk>> open(std::span<const Files* const> directories, const JointProbeShape& shape) {
+    std::unique_ptr<Disk> disk(new Disk(directories.size(), shape));
+    for (const Files* files : directories) {
+      SLUICE_CHECK(files->count() >= 1);
+      Drive drive{files, {}, std::make_unique<ReadSources>(std::vector<ReadSource>{{files}}), nullptr};
+      TRY_TAKE(OpenedQueue opened, open_read_queue(*drive.sources, shape.engine, shape.depth));
+      drive.queue = std::move(opened.queue);
+      std::uint64_t end = 0;
+      for (int file = 0; file < files->count(); ++file) drive.ends.push_back(end += files->size(file));
+      disk->drives_.push_back(std::move(drive));
+    }
+    return disk;
   }
 
   // The rate between the first landing and the last one in time, so that neither the start nor the end counts. `idle`
   // is called as long as nothing has landed.
   Result<double> measure(double seconds, FunctionRef<void()> idle) {
     const Clock::time_point begin = Clock::now();
-    for (std::uint64_t buffer = 0; buffer < buffers_; ++buffer) submit(buffer);
+    const std::uint64_t buffers = bytes_of_.size();
+    for (std::uint64_t buffer = 0; buffer < buffers; ++buffer) submit(buffer);
     std::uint64_t counted = 0;
     int landings = 0;
     Clock::time_point first = begin, last = begin;
     Result<> outcome;
-    for (std::uint64_t outstanding = buffers_; outstanding > 0; --outstanding) {
+    for (std::uint64_t outstanding = buffers; outstanding > 0; --outstanding) {
       Landed landed;
       while (!landings_.poll(landed)) idle();
       if (!landed.status && outcome) outcome = std::move(landed.status);
-      if (seconds_since(begin) > seconds && landings >= kFewestLandings) continue;
+      if (seconds_since(begin) > seconds && landings >= kFewestLandings * static_cast<int>(drives_.size())) continue;
       last = Clock::now();
       if (landings++ == 0)
         first = last;
@@ -70,24 +74,41 @@ class JointProbe::Disk {
   }
 
  private:
+  struct Drive {
+    const Files* files = nullptr;
+    std::vector<std::uint64_t> ends;  // of files, running
+    std::unique_ptr<ReadSources> sources;
+    std::unique_ptr<ReadQueue> queue;
+  };
+
+  Disk(std::size_t drives, const JointProbeShape& shape)
+      : read_bytes_(page_floor(std::max(shape.read_bytes, kDiskPage))),
+        buffers_of_drive_(2 * static_cast<std::uint64_t>(shape.depth)),
+        memory_(drives * buffers_of_drive_ * read_bytes_, "reads that measure the disk"),
+        bytes_of_(drives * buffers_of_drive_) {
+    SLUICE_CHECK(drives >= 1);
+  }
+
+  // A buffer is read into from its own drive alone, so that a slow one holds no other up.
   void submit(std::uint64_t buffer) {
-    const std::uint64_t at = counter_random(1, reads_++) % ends_.back();
-    const auto file = static_cast<int>(std::upper_bound(ends_.begin(), ends_.end(), at) - ends_.begin());
-    const std::uint64_t size = files_.size(file), bytes = std::min(read_bytes_, size);
+    const Drive& drive = drives_[buffer / buffers_of_drive_];
+    const std::uint64_t at = counter_random(1, reads_++) % drive.ends.back();
+    const auto file = static_cast<int>(std::upper_bound(drive.ends.begin(), drive.ends.end(), at) - drive.ends.begin());
+    const std::uint64_t size = drive.files->size(file), bytes = std::min(read_bytes_, size);
     const std::uint64_t offset = page_floor(counter_random(2, reads_) % (size - bytes + 1));
     bytes_of_[buffer] = bytes;
     const Extent extent{file, offset, bytes, 0};
-    queue_->submit(buffer, {&extent, 1}, memory_.slice(buffer * read_bytes_, read_bytes_), Urgency::demand, landings_);
+    drive.queue->submit(buffer, {&extent, 1}, memory_.slice(buffer * read_bytes_, read_bytes_), Urgency::demand,
+                        landings_);
   }
 
   static constexpr int kFewestLandings = 4;
-  const Files& files_;
-  std::uint64_t read_bytes_, buffers_;
+  std::uint64_t read_bytes_, buffers_of_drive_;
   PageArena memory_;
-  std::vector<std::uint64_t> ends_, bytes_of_;  // of files, running; of the read into each buffer
+  std::vector<std::uint64_t> bytes_of_;  // of the read into each buffer
   std::uint64_t reads_ = 0;
   Landings landings_;
-  std::unique_ptr<ReadQueue> queue_;
+  std::vector<Drive> drives_;  // last: their queues use the others
 };
 
 // Passes over memory larger than the caches, with the pattern that reads fastest here.
@@ -136,8 +157,14 @@ class JointProbe::Memory {
   std::atomic<bool> wrong_{false};
 };
 
-JointProbe::JointProbe(const Files& files, const JointProbeShape& shape)
-    : disk_(std::make_unique<Disk>(files, shape.read_bytes, shape.depth)),
+Result<std::unique_ptr<JointProbe>> JointProbe::open(std::span<const Files* const> directories,
+                                                     const JointProbeShape& shape) {
+  TRY_TAKE(std::unique_ptr<Disk> disk, Disk::open(directories, shape));
+  return std::unique_ptr<JointProbe>(new JointProbe(std::move(disk), shape));
+}
+
+JointProbe::JointProbe(std::unique_ptr<Disk> disk, const JointProbeShape& shape)
+    : disk_(std::move(disk)),
       memory_(std::make_unique<Memory>(shape.threads, shape.memory_bytes)),
       seconds_(shape.seconds) {}
 

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "support/memory_files.h"
 
 namespace sluice {
@@ -11,15 +14,30 @@ namespace {
 constexpr JointProbeShape kSmall{
     .threads = 1, .read_bytes = 100'000, .depth = 2, .seconds = 0.05, .memory_bytes = std::uint64_t{4} << 20};
 
+std::unique_ptr<JointProbe> open(const std::vector<const Files*>& directories) {
+  return JointProbe::open(directories, kSmall).value();
+}
+
+TEST(JointProbe, ReadsFromEveryDirectoryAtTheSameTime) {
+  constexpr auto kDelay = std::chrono::milliseconds(10);
+  test::MemoryFiles one(true, {.longest_delay = kDelay, .seed = 1}), other(true, {.longest_delay = kDelay, .seed = 2});
+  one.add(test::random_bytes(1'000'000, 1));
+  other.add(test::random_bytes(1'000'000, 1));
+  const auto alone = open({&one})->measure(), both = open({&one, &other})->measure();
+  ASSERT_TRUE(alone.has_value() && both.has_value());
+  EXPECT_GT(other.reads(), 10u);
+  EXPECT_GT(both->disk_alone, 1.4 * alone->disk_alone);
+}
+
 TEST(JointProbe, SeesASlowDisk) {
   test::MemoryFiles files(true);
   files.add(test::random_bytes(1'000'000, 1));
   files.add(test::random_bytes(3'000, 2));  // smaller than a read
-  JointProbe probe(files, kSmall);
-  const auto quick = probe.measure();
+  const std::unique_ptr<JointProbe> probe = open({&files});
+  const auto quick = probe->measure();
   ASSERT_TRUE(quick.has_value());
   files.set_faults({.longest_delay = std::chrono::milliseconds(40)});
-  const auto slow = probe.measure();
+  const auto slow = probe->measure();
   ASSERT_TRUE(slow.has_value());
   for (const JointRates& rates : {*quick, *slow})
     for (const double rate : {rates.disk_alone, rates.disk_beside, rates.memory_alone, rates.memory_beside})
@@ -31,8 +49,7 @@ TEST(JointProbe, SeesASlowDisk) {
 TEST(JointProbe, NamesAFileThatCannotBeRead) {
   test::MemoryFiles files(true, {.failing_reads = 1});
   files.add(test::random_bytes(50'000, 1));
-  JointProbe probe(files, kSmall);
-  const auto rates = probe.measure();
+  const auto rates = open({&files})->measure();
   ASSERT_FALSE(rates.has_value());
   EXPECT_NE(rates.error().what.find(files.path(0)), std::string::npos);
 }

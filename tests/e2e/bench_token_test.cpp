@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "support/damage.h"
 #include "support/sluice_program.h"
 
 namespace sluice::test {
@@ -43,6 +44,28 @@ TEST(BenchThreads, TellsWhatALoopCostsAndWhatANeighbourLeaves) {
   EXPECT_EQ(bench.at("loops").size(), 3u);
   for (const char* speed : {"speed", "speed_beside"}) EXPECT_GT(bench.at(speed).get<double>(), 0) << speed;
   EXPECT_LE(bench.at("fair_share").get<double>(), 1);
+}
+
+TEST(BenchToken, ReadsAsItIsToldAndFromEveryDirectory) {
+  const TempDir scratch;
+  copy_checkpoint(demo_model(), scratch / "model");
+  ASSERT_EQ(sluice({"verify", (scratch / "model").string(), "--write"}).exit_code, 0);
+  copy_checkpoint(scratch / "model", scratch / "mirror");
+  const std::string model = (scratch / "model").string(), mirror = (scratch / "mirror").string();
+  const Arguments how = {
+      "--io",     "buffered", "--kv",        "bf16",    "--preload", "off",
+      "--isa",    "scalar",   "--io-engine", "threads", "--mirror",  mirror,
+      "--tokens", "2",        "--rounds",    "1",       "--memory",  std::to_string(memory_bounds(model).resident)};
+  const Outcome outcome = sluice(Arguments{"bench", "token", model, "--json", "-"} + how);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("io_mode"), "buffered");
+  EXPECT_EQ(json.at("io_engine"), "threads");
+  EXPECT_EQ(json.at("kv"), "bf16");
+  EXPECT_EQ(json.at("isa"), "scalar");
+  EXPECT_EQ(json.at("preload"), false);
+  EXPECT_EQ(json.at("directories"), nlohmann::json({model, mirror}));
+  EXPECT_GT(json.at("entries")[0].at("expert_bytes_per_token"), 0);  // none was loaded ahead
 }
 
 TEST(BenchToken, RefusesABudgetBelowTheMinimum) {

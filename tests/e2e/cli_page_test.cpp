@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "support/sluice_program.h"
 
@@ -84,7 +85,14 @@ void expect_same_flags(const std::string& name, const std::string& help) {
   ASSERT_TRUE(sections.contains(name)) << "docs/cli.md has no section";
   const Section& section = sections.at(name);
   Flags described = section.flags();
-  if (section.text.find("(#model-flags)") != std::string::npos) described.merge(sections.at("Model flags").flags());
+  constexpr std::string_view kModel = "(#model-flags)", kWithout = " without ";
+  if (const std::size_t at = section.text.find(kModel); at != std::string::npos) {
+    Flags model = sections.at("Model flags").flags();
+    const std::string rest = section.text.substr(at + kModel.size());
+    if (rest.starts_with(kWithout))  // "without `--a` and `--b`."
+      for (const std::string& flag : flags_in(rest.substr(0, rest.find('.')))) model.erase(flag);
+    described.merge(model);
+  }
   if (section.text.find("(#sampling-flags)") != std::string::npos)
     described.merge(sections.at("Sampling flags").flags());
   EXPECT_EQ(described, flags_of_help(help));
