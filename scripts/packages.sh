@@ -8,7 +8,7 @@
 set -u
 
 build_tools="g++:g++ cmake:cmake ninja:ninja-build pkg-config:pkg-config"
-build_libraries="libboost-dev libcli11-dev libedit-dev libexpected-dev libfmt-dev libgmock-dev libgtest-dev libpcre2-dev libsimdjson-dev liburing-dev
+build_libraries="libboost-dev libcli11-dev libedit-dev libexpected-dev libfmt-dev libgmock-dev libgtest-dev libnuma-dev libpcre2-dev libsimdjson-dev liburing-dev
   libutf8proc-dev libxxhash-dev nlohmann-json3-dev"
 format_tools="clang-format-14:clang-format-14"
 tidy_tools="clang-tidy-14:clang-tidy-14 run-clang-tidy-14:clang-tidy-14"

@@ -15,6 +15,8 @@
 #include "engine/footprint.h"
 #include "engine/run_record.h"
 #include "engine/usage_place.h"
+#include "io/aligned.h"
+#include "io/extent.h"
 #include "io/uring_queue.h"
 #include "residency/memory_probe.h"
 
@@ -60,16 +62,15 @@ Finding huge_pages() {
           "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"};
 }
 
-Finding memory_nodes() {
+// As the system lists them, for a program that cannot ask for more.
+int listed_nodes() {
   int nodes = 0;
   std::error_code absent;
   for (const auto& entry : std::filesystem::directory_iterator("/sys/devices/system/node", absent)) {
     const std::string name = entry.path().filename().string();
     nodes += name.starts_with("node") && name.size() > 4 && name[4] >= '0' && name[4] <= '9' ? 1 : 0;
   }
-  if (nodes <= 1) return {"memory nodes", Health::good, "one"};
-  return {"memory nodes", Health::slow, fmt::format("{}: weights lie on the nodes that read them first", nodes),
-          "run it as: numactl --interleave=all sluice ..."};
+  return nodes;
 }
 
 Finding reading() {
@@ -156,9 +157,34 @@ Finding budget(const Survey& survey, const MeasuredMachine& measured) {
 
 }  // namespace
 
+Finding examine_nodes(const MemoryNodes& nodes, int listed, const std::string& refusal) {
+  constexpr const char* kName = "memory nodes";
+  const std::string by_hand = "run it as: numactl --interleave=all sluice ...";
+  if (nodes.ids.size() == 1 || (nodes.ids.empty() && listed <= 1))
+    return {kName, Health::good, "one: nothing is to be spread"};
+  if (nodes.ids.empty())
+    return {kName, Health::slow, fmt::format("{}: weights lie where they were read first; {}", listed, nodes.unknown),
+            "build it with libnuma-dev, or " + by_hand};
+  const std::string which = fmt::format("{} ({})", nodes.ids.size(), fmt::join(nodes.ids, ", "));
+  if (!nodes.decided.empty())
+    return {kName, Health::good,
+            fmt::format("{}: the process was started with a policy ({}), which stays as it is", which, nodes.decided)};
+  if (!refusal.empty())
+    return {kName, Health::slow,
+            fmt::format("{}: weights lie where they were read first; the system refuses to spread them ({})", which,
+                        refusal),
+            "a container may forbid mbind: allow it, or " + by_hand};
+  return {kName, Health::good, which + ": weights are interleaved over all of them"};
+}
+
 std::vector<Finding> examine_machine(const EngineOptions& options) {
   ThreadPool pool(options.threads > 0 ? options.threads : ThreadPool::usable_cpus());
-  return {processor(options), memory(this_machine(), probe_memory(pool)), huge_pages(), memory_nodes(), reading()};
+  const MemoryNodes nodes = memory_nodes();
+  const PageArena trial(kDiskPage);
+  const std::string refusal =
+      nodes.to_spread_over() ? interleave(trial.slice(0, trial.size()), nodes.ids) : std::string();
+  return {processor(options), memory(this_machine(), probe_memory(pool)), huge_pages(),
+          examine_nodes(nodes, listed_nodes(), refusal), reading()};
 }
 
 std::vector<Finding> examine_model(const std::string& directory, const EngineOptions& options) {

@@ -8,6 +8,7 @@
 
 #include "engine/measure.h"
 #include "engine/survey.h"
+#include "io/memory_nodes.h"
 
 namespace sluice {
 
@@ -20,6 +21,9 @@ struct Finding {
   std::string fix = {};                   // empty where nothing is to be done
   ErrorKind kind = ErrorKind::bad_input;  // where it is broken
 };
+
+// Of the memory nodes that the process may use, those that the system lists, and why they cannot be spread over, if so.
+Finding examine_nodes(const MemoryNodes& nodes, int listed, const std::string& refusal);
 
 // Of the machine as it is, without a model.
 std::vector<Finding> examine_machine(const EngineOptions& options);

@@ -7,11 +7,20 @@
 
 #include "base/out_of_memory.h"
 #include "io/extent.h"
+#include "io/memory_nodes.h"
 
 namespace sluice {
 
 PageArena::PageArena(std::uint64_t bytes, const char* use) {
   if (!take(bytes)) refuse_memory(bytes, use);
+}
+
+PageArena PageArena::of_weights(std::uint64_t bytes, const char* use) {
+  static const MemoryNodes nodes = memory_nodes();
+  PageArena arena(bytes, use);
+  spread(arena.slice(0, arena.size()), nodes,
+         [](std::span<std::byte> memory, std::span<const int> ids) { return interleave(memory, ids); });
+  return arena;
 }
 
 PageArena PageArena::if_possible(std::uint64_t bytes) {

@@ -12,6 +12,8 @@ class PageArena {  // move-only
   PageArena() = default;
   // Rounded up to whole pages. What the system refuses is thrown (base/out_of_memory.h) and says what it was for.
   explicit PageArena(std::uint64_t bytes, const char* use = "data on its way");
+  // For weights, which every thread reads: spread over the machine's memory nodes (memory_nodes.h).
+  static PageArena of_weights(std::uint64_t bytes, const char* use);
   // Empty (size 0) where the system refuses it: for what can be left out.
   static PageArena if_possible(std::uint64_t bytes);
   ~PageArena();

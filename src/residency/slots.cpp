@@ -10,7 +10,7 @@ namespace sluice {
 
 Slots::Slots(int count, std::uint64_t slot_bytes)
     : slot_bytes_(slot_bytes),
-      arena_(static_cast<std::uint64_t>(count) * slot_bytes, "the experts") {
+      arena_(PageArena::of_weights(static_cast<std::uint64_t>(count) * slot_bytes, "the experts")) {
   SLUICE_CHECK(count >= 1 && slot_bytes % kDiskPage == 0);
   SLUICE_CHECK(arena_.size() == static_cast<std::uint64_t>(count) * slot_bytes);
   places_.resize(static_cast<std::size_t>(count));

@@ -113,7 +113,7 @@ RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layo
                      std::unique_ptr<BlockUnpacker> unpacker)
     : specs_(std::move(specs)),
       layouts_(std::move(layouts)),
-      ring_memory_(sizes.ring_bytes, "the ring of the trunk"),
+      ring_memory_(PageArena::of_weights(sizes.ring_bytes, "the ring of the trunk")),
       queue_(queue),
       unpacker_(std::move(unpacker)),
       next_tag_(layouts_.size()),
@@ -136,7 +136,7 @@ RingTrunk::RingTrunk(std::vector<BlockSpec> specs, std::vector<BlockLayout> layo
     }
   }
   SLUICE_CHECK(sizes.ring_bytes >= largest);
-  pinned_memory_ = PageArena(pinned_bytes, "the trunk");
+  pinned_memory_ = PageArena::of_weights(pinned_bytes, "the trunk");
   SLUICE_CHECK(pinned_memory_.size() >= pinned_bytes && ring_memory_.size() >= sizes.ring_bytes);
   space_ = RingSpace(page_floor(sizes.ring_bytes), largest);
 }
