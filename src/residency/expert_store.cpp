@@ -7,6 +7,8 @@
 // A hinted fetch is a fetch that waits to be handed out. Of those that are under way, only the first that still lacks
 // slots may take any: so the one in use always gets on, and later ones only use what it leaves.
 //
+// An expected expert is read as a preloaded one.
+//
 // A preloaded expert in flight has a slot and nobody who awaits it. A fetch that asks for it becomes the one; a fetch
 // that lacks a slot because preloads hold the last ones waits for them.
 #include "residency/expert_store.h"
@@ -100,6 +102,7 @@ class SlotStore final : public ResizableStore {
   std::unique_ptr<Fetch> fetch(int layer, std::span<const ExpertUse> uses) noexcept override {
     SLUICE_CHECK(!fetching_);
     fetching_ = true;
+    settle_expected(layer, uses);
     std::unique_ptr<SlotFetch> made;
     if (!hints_.empty() && hints_.front().is(layer, uses)) {
       made = std::move(hints_.front().fetch);
@@ -117,6 +120,23 @@ class SlotStore final : public ResizableStore {
     if (!hints_.empty() && hints_.back().layer >= layer) hints_.clear();  // of a pass that was given up
     hints_.push_back({layer, {uses.begin(), uses.end()}, nullptr});
     begin_hints();
+  }
+  void expect(int layer, std::span<const int> experts) noexcept override {
+    SLUICE_CHECK(!fetching_);
+    collect_landed();
+    const auto is_named = [&](int slot) {
+      const ExpertKey key = holding(slot).key;
+      return key.layer == layer && std::ranges::count(experts, key.expert) > 0;
+    };
+    for (const int expert : experts) {
+      if (slot_of({layer, expert}) >= 0) continue;
+      const int empty = slots_.first_empty(), slot = empty >= 0 ? empty : victim(is_named);
+      if (slot < 0) return;
+      ++preloads_in_flight_;
+      ++stats_.expected;
+      read(slot, {layer, expert}, Urgency::idle, nullptr);
+      expected_.push_back({slot, {layer, expert}});
+    }
   }
   void preload(std::vector<ExpertKey> experts, PreloadPace pace) noexcept override {
     to_preload_ = std::move(experts);
@@ -155,6 +175,10 @@ class SlotStore final : public ResizableStore {
     BlockLayout layout;               // lives as long as its leases
     SlotFetch* awaited_by = nullptr;  // while in flight
   };
+  struct Expected {
+    int slot = -1;
+    ExpertKey key;
+  };
   struct Hint {
     int layer = 0;
     std::vector<ExpertUse> uses;
@@ -190,11 +214,11 @@ class SlotStore final : public ResizableStore {
     const int empty = slots_.first_empty();
     return empty >= 0 ? empty : victim();
   }
-  // The slot of what is held and goes, or -1.
-  int victim() {
-    if (slots_.in(SlotState::held).empty()) return -1;
+  // The slot of what is held and goes, or -1. Those that stay may not go.
+  int victim(FunctionRef<bool(int)> stays = [](int) { return false; }) {
+    const auto may_go = [&](int slot) { return slots_.state(slot) == SlotState::held && !stays(slot); };
+    if (std::ranges::none_of(slots_.in(SlotState::held), may_go)) return -1;
     SLUICE_CHECK(policy_asked_);
-    const auto may_go = [&](int slot) { return slots_.state(slot) == SlotState::held; };
     const int slot = policy_->victim(may_go);
     SLUICE_CHECK(may_go(slot));
     forget(slot);
@@ -248,6 +272,20 @@ class SlotStore final : public ResizableStore {
     }
     if (preload_next_ == to_preload_.size()) to_preload_ = {}, preload_next_ = 0;
   }
+  // The layer is asked for: nobody expects anything of it any more.
+  void settle_expected(int layer, std::span<const ExpertUse> uses) {
+    std::erase_if(expected_, [&](const Expected& one) {
+      if (one.key.layer != layer) return false;
+      const bool rightly = std::ranges::count(uses, one.key.expert, &ExpertUse::expert) > 0;
+      stats_.expected_rightly += rightly ? 1 : 0;
+      const bool on_its_way = slots_.state(one.slot) == SlotState::in_flight && holding(one.slot).key == one.key;
+      if (!rightly && on_its_way) {
+        queue_.withdraw(static_cast<std::uint64_t>(one.slot), landings_);
+        forget(one.slot);  // whatever comes of it, the slot is empty then
+      }
+      return true;
+    });
+  }
   // True if the slot holds a preload on its way: from now on the fetch awaits it.
   bool take_over(int slot, SlotFetch& fetch) {
     if (slots_.state(slot) != SlotState::in_flight) return false;
@@ -278,6 +316,10 @@ class SlotStore final : public ResizableStore {
   void take_landing() { arrive(landings_.wait()); }
   void arrive(Landed landed) {
     const int slot = static_cast<int>(landed.tag);
+    if (holding(slot).key.layer < 0) {  // it was taken back
+      --preloads_in_flight_;
+      return slots_.failed(slot);
+    }
     SlotFetch* const fetch = std::exchange(holding(slot).awaited_by, nullptr);
     Result<Lease> arrival = admit(slot, std::move(landed.status));
     if (fetch != nullptr) return fetch->arrive(slot, std::move(arrival));
@@ -313,8 +355,9 @@ class SlotStore final : public ResizableStore {
   std::vector<ExpertKey> to_preload_;  // from preload_next_ on
   std::size_t preload_next_ = 0;
   PreloadPace preload_pace_ = PreloadPace::always;
-  int preloads_in_flight_ = 0;  // that nobody awaits
-  std::deque<Hint> hints_;      // in the order of their fetches; last, because they use the others
+  int preloads_in_flight_ = 0;  // that nobody awaits, expected ones among them
+  std::vector<Expected> expected_;
+  std::deque<Hint> hints_;  // in the order of their fetches; last, because they use the others
 };
 
 SlotFetch::SlotFetch(SlotStore& store, int layer, std::span<const ExpertUse> uses, Urgency urgency)

@@ -39,8 +39,10 @@ struct ExpertStats {
   std::uint64_t hits = 0;      // found resident
   std::uint64_t begun = 0;     // neither, but their reads had begun when they were asked for
   std::uint64_t bytes_read = 0;
-  std::uint64_t preloaded_bytes = 0;  // of these
-  double exposed_seconds = 0;         // time the caller waited for reads
+  std::uint64_t preloaded_bytes = 0;   // of these
+  std::uint64_t expected = 0;          // reads that began because somebody expected the expert to be asked for
+  std::uint64_t expected_rightly = 0;  // of these, it then was
+  double exposed_seconds = 0;          // time the caller waited for reads
 };
 
 // What begins a preload and carries it on: every call of the store, or `tend` alone, when nobody asks for anything.
@@ -62,6 +64,12 @@ class ExpertStore {
   // empty. Replaces an earlier list. Which requests find their experts resident is then a matter of time, so a run
   // whose hits are to follow from its requests alone goes without.
   virtual void preload(std::vector<ExpertKey> experts, PreloadPace pace) = 0;
+  // The next fetch of this layer will probably ask for these, the likeliest first: reads of the missing ones begin,
+  // behind everything that somebody waits for or knows to be needed, into empty slots and those that the policy gives
+  // up, but none of an expert that is named. The fetch takes over what it asks for; of the rest it takes back what has
+  // not begun, and what has stays as any other resident. Never waits. What is resident then is a matter of time.
+  // Requires: no fetch is under way.
+  virtual void expect(int layer, std::span<const int> experts) = 0;
   // For whoever has nothing else to do with the store: carries the preload on without waiting. False: it has ended.
   virtual bool tend() = 0;
   virtual ExpertStats stats() const = 0;

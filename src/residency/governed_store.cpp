@@ -28,6 +28,7 @@ class Governed final : public GovernedStore {
     return store_->fetch(layer, uses);
   }
   void hint(int layer, std::span<const ExpertUse> uses) override { store_->hint(layer, uses); }
+  void expect(int layer, std::span<const int> experts) override { store_->expect(layer, experts); }
   void preload(std::vector<ExpertKey> experts, PreloadPace pace) override {
     if (pace == PreloadPace::always) all_ = experts;
     store_->preload(std::move(experts), pace);

@@ -17,6 +17,7 @@ class StoreAround : public ExpertStore {
     return inside_->fetch(layer, uses);
   }
   void hint(int layer, std::span<const ExpertUse> uses) override { inside_->hint(layer, uses); }
+  void expect(int layer, std::span<const int> experts) override { inside_->expect(layer, experts); }
   void preload(std::vector<ExpertKey> experts, PreloadPace pace) override {
     inside_->preload(std::move(experts), pace);
   }

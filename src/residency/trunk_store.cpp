@@ -39,6 +39,7 @@ class RingTrunk final : public TrunkStore, public LeaseHome {
   // Reads in flight know their places here, so none of this can be left half-done.
   Result<Lease> acquire(int step) noexcept override;
   bool tend() noexcept override;
+  std::optional<Lease> peek(int step) noexcept override;
   TrunkStats stats() const override { return stats_; }
   void release(int step) noexcept override;
 
@@ -154,6 +155,15 @@ Result<Lease> RingTrunk::acquire(int step) noexcept {
   note_walk(step);
   collect_landed();
   return stays(step) ? acquire_pinned(step) : acquire_ahead(step);
+}
+
+std::optional<Lease> RingTrunk::peek(int step) {
+  SLUICE_CHECK(leased_ < 0 && step >= 0 && step < steps());
+  collect_landed();
+  Pinned& mine = pinned(step);
+  if (!mine.stays || mine.arrival != Arrival::here || !mine.unpacked) return std::nullopt;
+  leased_ = step;
+  return Lease(this, step, pinned_memory_.data() + mine.offset, &layout(step));
 }
 
 // Remembers where walks end.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/cancel.h"
@@ -36,6 +37,9 @@ class TrunkStore {
   // takes over what is on its way. False: all is there, or was tried. What it could not read is read again when it is
   // needed.
   virtual bool tend() = 0;
+  // The block of a step that is pinned and was acquired before, else nothing. Reads nothing, waits for nothing and
+  // leaves the walk where it is. Requires: no other trunk lease is held.
+  virtual std::optional<Lease> peek(int step) = 0;
   virtual TrunkStats stats() const = 0;
 };
 

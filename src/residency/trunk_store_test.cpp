@@ -63,6 +63,31 @@ TEST_F(TrunkStoreTest, EveryLeaseShowsTheBytesOnDisk) {
     }
 }
 
+// A glance at a pinned step shows its bytes once they are there, and nothing else; it reads nothing, and the walk and
+// what is read ahead of it are as if there had been none.
+TEST_F(TrunkStoreTest, AGlanceReadsNothing) {
+  constexpr int kPinned = 8;
+  const std::vector<int> pinned = test::scattered_steps(steps(), kPinned);
+  std::vector<std::uint64_t> bytes;
+  for (const bool glances : {false, true}) {
+    const auto trunk = store(kPinned, 2 * largest_beside(kPinned));
+    EXPECT_FALSE(glances && trunk->peek(pinned.back()).has_value());  // not read yet
+    for (int walk = 0; walk < 3; ++walk)
+      for (int step = 0; step < steps(); ++step) {
+        for (int other = 0; glances && other < steps(); ++other) {
+          const std::optional<Lease> seen = trunk->peek(other);
+          const bool is_pinned = std::ranges::binary_search(pinned, other);
+          EXPECT_TRUE(is_pinned || !seen);
+          EXPECT_TRUE(seen || !is_pinned || walk == 0);
+          EXPECT_TRUE(!seen || test::shows(*seen, block(other), files_));
+        }
+        ASSERT_TRUE(trunk->acquire(step).has_value());
+      }
+    bytes.push_back(trunk->stats().bytes_read);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+}
+
 TEST_F(TrunkStoreTest, PinnedStepsAreReadOnceAndTheOthersOnceAWalk) {
   constexpr int kPinned = 5, kWalks = 6;
   const auto trunk = store(kPinned, 2 * largest_beside(kPinned));
