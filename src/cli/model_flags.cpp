@@ -98,6 +98,11 @@ void ModelFlags::add_computing(CLI::App& command) {
                   "What products are made of: exact, or fast (activations of 8 bits where weights are MXFP4, int8 or "
                   "int4: other results, slightly rougher)")
       ->type_name("MODE");
+  command
+      .add_option("--read-ahead", read_ahead_,
+                  "Experts that are read before they are asked for: certain (those that a table says) or predicted "
+                  "(those too that routers name before their time; same results)")
+      ->type_name("WHICH");
   command.add_flag(
       "--parity", options_.parity,
       "Round activations as DeepSeek-V4's release does: other results, nearer to those it was published with");
@@ -149,6 +154,8 @@ Result<EngineOptions> ModelFlags::options() const {
   if (preload_ != "on" && preload_ != "off")
     return fail(ErrorKind::usage, fmt::format("--preload: '{}' is neither on nor off", preload_));
   options.preload = preload_ == "on";
+  TRY_TAKE(options.read_named,
+           choose<bool>("--read-ahead", read_ahead_, "is not a choice", {{"certain", false}, {"predicted", true}}));
   TRY_TAKE(options.reading,
            choose<ReadEngine>(
                "--io-engine", reading_, "does not read",

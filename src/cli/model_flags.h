@@ -36,8 +36,8 @@ class ModelFlags {
 
   std::string directory_;
   EngineOptions options_;
-  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", kv_ = "fp32",
-                       numerics_ = "exact";
+  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", read_ahead_ = "certain",
+                       kv_ = "fp32", numerics_ = "exact";
 };
 
 }  // namespace sluice::cli

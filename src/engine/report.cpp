@@ -80,7 +80,11 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
         {"experts_read", report.stats.experts.bytes_read},
         {"experts_preloaded", report.stats.experts.preloaded_bytes},
         {"embedding_read", report.stats.embedding.bytes_read}}},
-      {"experts", {{"requests", report.stats.experts.requests}, {"hits", report.stats.experts.hits}}},
+      {"experts",
+       {{"requests", report.stats.experts.requests},
+        {"hits", report.stats.experts.hits},
+        {"expected", report.stats.experts.expected},
+        {"expected_rightly", report.stats.experts.expected_rightly}}},
       {"io",
        {{"exposed_s", report.stats.exposed_seconds()},
         {"unpack_s", report.stats.trunk.unpack_seconds},
@@ -125,6 +129,9 @@ std::string to_text(const RunReport& report, const Engine& engine) {
                         format_bytes(stats.experts.preloaded_bytes));
   text += fmt::format("\nexperts found in memory: {} of {} ({})", format_count(stats.experts.hits),
                       format_count(stats.experts.requests), percent(stats.experts.hits, stats.experts.requests));
+  if (stats.experts.expected > 0)
+    text += fmt::format("\nread because a router named them early: {} experts, {} of them rightly",
+                        format_count(stats.experts.expected), format_count(stats.experts.expected_rightly));
   if (made.drafted > 0)
     text += fmt::format("\ndrafts: {} of {} tokens were right ({})", format_count(made.accepted),
                         format_count(made.drafted), percent(made.accepted, made.drafted));

@@ -51,7 +51,8 @@ struct EngineOptions {
   bool parity = false;               // round activations as the model's release does: other results
   Numerics numerics = Numerics::exact;  // what products are made of: fast is another set of results, not with parity
   Speculate speculate = Speculate::off;
-  bool preload = true;  // where every expert has a slot, all are read while nothing else is
+  bool read_named = false;  // reads of experts begin when a router names them before its time; costs or saves time
+  bool preload = true;      // where every expert has a slot, all are read while nothing else is
   // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
   std::string usage_file, usage_folder;
   MemoryFolders memory_folders = {};  // where the system tells of its memory while the engine runs

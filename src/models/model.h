@@ -14,6 +14,7 @@
 #include "compute/ops.h"
 #include "models/chat_format.h"
 #include "models/draft_head.h"
+#include "moe/expected_experts.h"
 #include "moe/foresight.h"
 #include "moe/routes.h"
 #include "residency/expert_store.h"
@@ -82,6 +83,9 @@ struct ModelParts {
   ExpertStore* experts = nullptr;
   RowTable* embedding = nullptr;
   std::span<const IdTable> id_tables = {};  // as the census wants them
+  bool read_named = false;                  // reads of experts begin when a router names them before its time
+
+  bool expects(int rows) const { return read_named && rows <= kMostRowsThatExpect; }
 };
 
 // A checkpoint's config, understood: everything that can be said about the model without its weights.

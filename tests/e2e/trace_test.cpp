@@ -118,6 +118,22 @@ TEST_P(Prediction, NamesWhomTheOracleNames) {
   }
 }
 
+// Nor does reading what they name: only which experts are in memory, and when.
+TEST_P(Prediction, ActedUponChangesNoAnswer) {
+  const std::filesystem::path model = demo_model(GetParam());
+  const std::uint64_t memory = memory_bounds(model, {"--speculate", "off"}).between(4, 8);
+  const Arguments request = kRequest + Arguments{"--speculate", "off", "--preload", "off",
+                                                 "--usage",     "off", "--memory",  std::to_string(memory)};
+  const Generated plain = generated(model, request);
+  const Generated ahead = generated(model, request + Arguments{"--read-ahead", "predicted"});
+  EXPECT_EQ(ahead.answer(), plain.answer());
+  EXPECT_EQ(plain.report.at("experts").at("expected"), 0);
+  const int expected = ahead.report.at("experts").at("expected"),
+            rightly = ahead.report.at("experts").at("expected_rightly");
+  EXPECT_GT(rightly, 0);
+  EXPECT_LE(rightly, expected);
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Prediction, testing::ValuesIn(kFamilies), family_name);
 
 TEST(Trace, ReplayComparesAllPoliciesAtAllCapacities) {
@@ -167,6 +183,7 @@ TEST(Trace, RefusesWithASentence) {
            {{"trace"}, 2},
            {{"run", demo, "--prompt", "a", "--trace", "/nowhere/a.trace"}, 1},
            {{"run", demo, "--prompt", "a", "--predict"}, 2},
+           {{"run", demo, "--prompt", "a", "--read-ahead", "everything"}, 1},
            {{"run", demo, "--prompt", "a", "--trace", "/tmp/a.trace", "--recompute"}, 2}}) {
     const Outcome outcome = sluice(arguments);
     EXPECT_TRUE(outcome.exit_code == exit_code || (exit_code == 1 && outcome.exit_code == 2)) << outcome.err;

@@ -63,6 +63,8 @@ Pass Layers::begin(std::span<const Segment> segments, std::span<const int> token
 
 Result<> Layers::run(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps) {
   pass.foresight.note(pass.streams);
+  if (parts_.expects(pass.rows()) && !config_.hash_routed(layer))
+    moe_.expect(pass, layer, steps, connections_, *parts_.experts);
   TRY(attention_.run(pass, layer, logs, steps, connections_));
   pass.foresight.note(pass.streams);
   return moe_.run(pass, layer, steps, connections_);

@@ -64,6 +64,11 @@ Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnectio
   return {};
 }
 
+void Moe::expect(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams, ExpertStore& store) {
+  if (const std::optional<Lease> w = pass.trunk.peek(steps.router))
+    expect_experts(store, layer, score(pass, layer, *w, pass.streams, streams));
+}
+
 // s = sqrt(softplus(gate x)); the table says who works, or the best of s + bias. Weights are of s alone.
 RouterScores Moe::score(Pass& pass, int layer, const Lease& w, Rows streams, HyperConnections& connections) {
   connections.part(pass.ops, streams, {w[router::hc_fn], w[router::hc_base], w[router::hc_scale]}, pass.x);

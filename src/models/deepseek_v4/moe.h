@@ -18,6 +18,9 @@ class Moe {
 
   // Reads pass.streams and joins the result to them.
   Result<> run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams);
+  // Before the attention: reads of what the router would choose now begin, if the router is in memory. Requires: no
+  // table chooses.
+  void expect(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams, ExpertStore& store);
 
  private:
   // Of x, the normed mixture of the streams, which stays.

@@ -69,6 +69,7 @@ Pass Layers::begin_ahead(const Segment& segment, int position, const std::vector
 
 Result<> Layers::run(Pass& pass, int layer, LogPlaces logs, const LayerSteps& steps) {
   pass.foresight.note(pass.residual);
+  if (parts_.expects(pass.rows()) && !config_.dense(layer)) moe_.expect(pass, layer, steps.ffn, *parts_.experts);
   TRY(attention_.run(pass, layer, logs, steps.attention));
   pass.ops.add(pass.output, pass.residual);
   pass.foresight.note(pass.residual);

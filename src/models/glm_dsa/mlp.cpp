@@ -76,6 +76,11 @@ Result<> Moe::run(Pass& pass, int layer, int first_step) {
   return {};
 }
 
+void Moe::expect(Pass& pass, int layer, int first_step, ExpertStore& store) {
+  if (const std::optional<Lease> w = pass.trunk.peek(first_step))
+    expect_experts(store, layer, score(pass, *w, pass.residual));
+}
+
 RouterScores Moe::score(Pass& pass, const Lease& w, Rows residual) {
   pass.ops.rms_norm(residual, decode_vector(w[router::post_norm], vector_), config_.rms_norm_eps, pass.x);
   const Rows scores = scores_.slice(0, pass.rows());

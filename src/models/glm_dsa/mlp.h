@@ -26,6 +26,8 @@ class Moe {
   // Null stores: over a counting workspace only the size is found.
   Moe(const GlmConfig& config, Workspace& work, int rows, Ops* ops, ExpertStore* store);
   Result<> run(Pass& pass, int layer, int first_step);  // as DenseMlp's
+  // Before the attention: reads of what the router would choose now begin, if the router is in memory.
+  void expect(Pass& pass, int layer, int first_step, ExpertStore& store);
 
  private:
   RouterScores score(Pass& pass, const Lease& w, Rows residual);  // and x, its norm

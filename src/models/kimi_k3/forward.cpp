@@ -63,6 +63,8 @@ Result<> KimiK3::run_layers(const ForwardBatch& batch) {
   for (int layer = 0; layer < layers_; ++layer) {
     TRY(batch.still_wanted());
     pass.foresight.note(pass.residual.prefix(), pass.residual.snapshots());
+    if (parts_.expects(rows) && !config_.is_dense(layer))
+      buffers_.moe.expect(pass, layer, steps_.layers[static_cast<std::size_t>(layer)].ffn, *parts_.experts);
     TRY(attention(pass, layer));
     pass.residual.add(pass.ops, pass.output);
     pass.foresight.note(pass.residual.prefix(), pass.residual.snapshots());

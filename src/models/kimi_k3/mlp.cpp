@@ -107,6 +107,11 @@ Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::functi
   return {};
 }
 
+void LatentMoe::expect(Pass& pass, int layer, int first_step, ExpertStore& store) {
+  if (const std::optional<Lease> w = pass.trunk.peek(first_step))
+    expect_experts(store, layer, score(pass, *w, pass.residual.now(), {}));
+}
+
 RouterScores LatentMoe::score(Pass& pass, const Lease& w, const ResidualStream::Moment& stream, Rows z) {
   pass.residual.read_at(stream, pass.ops, w[router::res_norm], w[router::res_proj], w[router::post_norm], pass.x);
   const Rows scores = scores_.slice(0, pass.rows());

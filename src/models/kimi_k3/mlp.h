@@ -35,6 +35,9 @@ class LatentMoe {
   // `routed` may be empty; it is told whom the router chose.
   Result<> run(Pass& pass, int layer, int first_step, const std::function<void(int, const Routes&)>& routed);
 
+  // Before the attention: reads of what the router would choose now begin, if the router is in memory.
+  void expect(Pass& pass, int layer, int first_step, ExpertStore& store);
+
   static ExpertSpec expert_spec(const KimiK3Config& config);
 
  private:

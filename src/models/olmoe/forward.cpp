@@ -31,6 +31,7 @@ Result<> Olmoe::run_layers(const ForwardBatch& batch) {
     {
       TRY_TAKE(const Lease w, parts_.trunk->acquire(layer));
       foresight_.note(b_.h);
+      if (parts_.expects(rows)) expect_experts(*parts_.experts, layer, score(w, b_.h));
       attention(layer, w, batch);
       foresight_.note(b_.h);
       foresight_.ask(layer, [&](Rows earlier, int) { return score(w, earlier); });
