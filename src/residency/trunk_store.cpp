@@ -157,7 +157,7 @@ Result<Lease> RingTrunk::acquire(int step) noexcept {
   return stays(step) ? acquire_pinned(step) : acquire_ahead(step);
 }
 
-std::optional<Lease> RingTrunk::peek(int step) {
+std::optional<Lease> RingTrunk::peek(int step) noexcept {
   SLUICE_CHECK(leased_ < 0 && step >= 0 && step < steps());
   collect_landed();
   Pinned& mine = pinned(step);
