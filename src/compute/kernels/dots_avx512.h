@@ -12,7 +12,7 @@ namespace sluice::SLUICE_ISA {
 namespace {
 
 constexpr int kFastVectors = 4;
-constexpr int fast_streams(int t) { return t <= 2 ? 8 : 4; }
+constexpr int fast_streams(int t) { return t == 1 ? 6 : t == 2 ? 8 : 4; }  // Zen 4: six are a sixth faster than eight
 
 inline void store_whole(std::int8_t* to, f32x16 v) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v)));
