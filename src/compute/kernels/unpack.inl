@@ -28,7 +28,7 @@ std::int64_t unpack_bf16(const UnpackPart& part) {
     const std::int64_t left = part.numbers - first;
     std::uint8_t last[2 * kUnpackNumbers];
     std::uint8_t* const to = left >= kUnpackNumbers ? part.to + 2 * first : last;
-    for (int word = 0; word < 8; ++word) {
+    for (unsigned word = 0; word < 8; ++word) {
       std::uint64_t planes[3];
       __builtin_memcpy(planes, group + word * sizeof planes, sizeof planes);
       const std::uint64_t escaped = planes[0] & planes[1] & planes[2];
