@@ -1,5 +1,6 @@
 // See compare_weights.h.
 #include "checkpoint/compare_weights.h"
+#include "base/side_by_side.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,6 @@
 #include <cmath>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "checkpoint/band_converter.h"
@@ -47,14 +46,7 @@ class Comparer {
     if (original_.tensors->blocks() != converted_.tensors->blocks())
       return fail(ErrorKind::bad_input, "the two checkpoints are not of one model",
                   "compare a model with its conversion");
-    std::vector<std::thread> helpers;
-    try {
-      while (static_cast<int>(helpers.size()) + 1 < run_.threads) helpers.emplace_back([this] { work(false); });
-    } catch (const std::system_error&) {
-      // The system gives no more threads: fewer do the same work.
-    }
-    work(true);
-    for (std::thread& helper : helpers) helper.join();
+    work_side_by_side(static_cast<std::size_t>(std::max(run_.threads, 1)), [this](bool reports) { work(reports); });
     if (error_) return tl::unexpected<Error>(std::move(*error_));
     return totals();
   }

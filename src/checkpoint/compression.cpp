@@ -7,11 +7,10 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/check.h"
+#include "base/side_by_side.h"
 #include "checkpoint/storage.h"
 
 namespace sluice {
@@ -55,15 +54,8 @@ class Measuring {
       : slices_(std::move(slices)), files_(files), run_(run), progress_(progress) {}
 
   Result<std::vector<Slice>> measure() {
-    std::vector<std::thread> helpers;
-    try {
-      while (helpers.size() + 1 < std::min(slices_.size(), static_cast<std::size_t>(run_.threads)))
-        helpers.emplace_back([this] { work(false); });
-    } catch (const std::system_error&) {
-      // The system gives no more threads: fewer do the same work.
-    }
-    work(true);
-    for (std::thread& helper : helpers) helper.join();
+    work_side_by_side(std::min(slices_.size(), static_cast<std::size_t>(run_.threads)),
+                      [this](bool reports) { work(reports); });
     if (error_) return tl::unexpected<Error>(std::move(*error_));
     return std::move(slices_);
   }

@@ -6,10 +6,9 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <vector>
 
+#include "base/side_by_side.h"
 #include "checkpoint/band_converter.h"
 #include "formats/format.h"
 
@@ -109,15 +108,8 @@ class Hands {
       : shard_(shard), source_(source), out_(out), run_(run), wrote_(wrote), jobs_(jobs_of(shard)) {}
 
   Result<> work_all() {
-    std::vector<std::thread> helpers;
-    try {
-      while (helpers.size() + 1 < std::min(jobs_.size(), static_cast<std::size_t>(run_.threads)))
-        helpers.emplace_back([this] { work(false); });
-    } catch (const std::system_error&) {
-      // The system gives no more threads: fewer do the same work.
-    }
-    work(true);
-    for (std::thread& helper : helpers) helper.join();
+    work_side_by_side(std::min(jobs_.size(), static_cast<std::size_t>(run_.threads)),
+                      [this](bool reports) { work(reports); });
     wrote_(unreported_.exchange(0));
     if (error_) return tl::unexpected<Error>(std::move(*error_));
     return {};

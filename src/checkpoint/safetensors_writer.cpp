@@ -11,12 +11,11 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <tuple>
 #include <utility>
 
 #include "base/check.h"
+#include "base/side_by_side.h"
 #include "io/aligned.h"
 
 namespace sluice {
@@ -159,15 +158,8 @@ Result<> write_safetensors(const std::string& path, const SafetensorsLayout& lay
   TRY_TAKE(std::unique_ptr<OutputFile> file, OutputFile::create(path, layout.file_bytes(), options.durability));
   PieceWriters writers(*file, layout, fill);
   const std::uint64_t pieces = (layout.file_bytes() + kPiece - 1) / kPiece;
-  std::vector<std::thread> helpers;
-  try {
-    while (helpers.size() + 1 < std::min<std::uint64_t>(pieces, static_cast<std::uint64_t>(options.threads)))
-      helpers.emplace_back([&writers] { writers.work(); });
-  } catch (const std::system_error&) {
-    // The system gives no more threads: fewer do the same work.
-  }
-  writers.work();
-  for (std::thread& helper : helpers) helper.join();
+  work_side_by_side(std::min<std::uint64_t>(pieces, static_cast<std::uint64_t>(options.threads)),
+                    [&](bool) { writers.work(); });
   TRY(std::move(writers).outcome());
   return file->commit();
 }

@@ -1,5 +1,6 @@
 // See tensor_index.h.
 #include "checkpoint/tensor_index.h"
+#include "base/side_by_side.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,8 +17,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <system_error>
-#include <thread>
 
 #include "base/units.h"
 
@@ -120,7 +119,7 @@ void read_headers(const std::vector<std::string>& paths, int threads, Readings& 
   readings.hashes.resize(files);
   readings.errors.resize(files);
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
+  work_side_by_side(std::min(static_cast<std::size_t>(threads), files), [&](bool) {
     HeaderReader reader;
     for (std::size_t file = next++; file < files; file = next++) {
       auto header = reader.read(paths[file], static_cast<int>(file));
@@ -132,15 +131,7 @@ void read_headers(const std::vector<std::string>& paths, int threads, Readings& 
       for (const TensorRecord& tensor : header->tensors) readings.hashes[file].push_back(hash_of(tensor.name()));
       readings.headers[file] = std::move(*header);
     }
-  };
-  const std::size_t helpers = std::min(static_cast<std::size_t>(threads), files) - (files > 0 ? 1 : 0);
-  std::vector<std::jthread> others;
-  try {
-    while (others.size() < helpers) others.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system gives no more threads: fewer do the same work.
-  }
-  work();
+  });
 }
 
 // The first error, with the other damaged files named; nothing if all is well.
