@@ -7,8 +7,6 @@
 #include "cli/console.h"
 #include "cli/last_words.h"
 #include "engine/report.h"
-#include "engine/run_record.h"
-#include "engine/usage_place.h"
 #include "residency/machine.h"
 
 namespace sluice::cli {
@@ -21,11 +19,6 @@ Result<std::unique_ptr<Engine>> open_engine(KnownModel model, const EngineOption
   if (const std::uint64_t available = this_machine().available_bytes; available != 0 && plan.planned_bytes > available)
     warn(fmt::format("the plan takes {} and {} are available now: the system may swap or stop this process",
                      format_bytes(plan.planned_bytes), format_bytes(available)));
-  if (const std::optional<UsagePlace> place = usage_place(found))
-    if (const auto killed = killed_run(place->path, found.options.memory_folders, Afterwards::forget)) {
-      const Error told = tell_of(*killed, plan.minimum_bytes);
-      warn(told.what + "; " + told.hint);
-    }
   TRY_TAKE(std::unique_ptr<Engine> engine, Engine::open(std::move(found), plan));
   if (const std::string refusal = engine->usage_refusal(); !refusal.empty())
     warn(fmt::format("--usage: {}; it is ignored", refusal));

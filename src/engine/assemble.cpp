@@ -13,6 +13,7 @@
 #include "engine/footprint.h"
 #include "engine/kept_sequences.h"
 #include "engine/measure.h"
+#include "engine/operation_clock.h"
 #include "engine/profile.h"
 #include "engine/run_record.h"
 #include "engine/usage_log.h"
@@ -52,6 +53,16 @@ std::vector<ExpertKey> all_experts(const ExpertTable& experts, std::vector<Exper
 // Enough to know which drive is the faster one; reads say more.
 constexpr DiskProbe kStartProbe{.depth = kReaders, .most_bytes = std::uint64_t{64} << 20, .most_seconds = 0.1};
 
+// Tells of a run that the kernel ended, if notes speak of one, and leaves one of this run.
+std::unique_ptr<RunRecord> begin_record(const UsagePlace& place, const MemoryPlan& plan, const EngineOptions& options) {
+  const std::optional<KilledRun> killed = killed_run(place.path, options.memory_folders, Afterwards::forget);
+  if (killed && options.warned) {
+    const Error told = tell_of(*killed, plan.minimum_bytes);
+    options.warned(told.what + "; " + told.hint);
+  }
+  return RunRecord::leave(place.path, plan.budget_bytes, options.memory_folders);
+}
+
 }  // namespace
 
 Result<> Engine::open_reading() {
@@ -90,30 +101,13 @@ Result<> Engine::open_reading() {
   return {};
 }
 
-// Of watching alone.
-OperationTimes Engine::times_of_looking() {
-  constexpr int kLooks = 1000;
-  for (int look = 0; look < kLooks; ++look) watched_ops_->nothing();  // until everything is at hand
-  operation_times_ = {};
-  const Profile::Clock::time_point begin = Profile::Clock::now();
-  for (int look = 0; look < kLooks; ++look) watched_ops_->nothing();
-  const double all = std::chrono::duration<double>(Profile::Clock::now() - begin).count();
-  return {.seen_of_a_look = operation_times_.seconds / kLooks, .all_of_a_look = all / kLooks};
-}
-
 Ops& Engine::open_operations(const ModelConfig& config) {
   const EngineOptions& options = survey_.options;
-  cpu_ops_ = std::make_unique<CpuOps>(*pool_, *kernels_,
-                                      CpuOps::Limits{plan_.prefill_chunk, config.widest_input(), options.numerics});
-  if (options.profile == nullptr && !options.time_operations) return *cpu_ops_;
-  watched_ops_ =
-      std::make_unique<WatchedOps>(*cpu_ops_, [this](std::string_view name, Profile::Clock::time_point begin) {
-        operation_times_.seconds += std::chrono::duration<double>(Profile::Clock::now() - begin).count();
-        ++operation_times_.operations;
-        if (survey_.options.profile != nullptr) survey_.options.profile->add("operation", name, begin);
-      });
-  if (options.profile == nullptr) operation_times_ = times_of_looking();
-  return *watched_ops_;
+  ops_ = std::make_unique<CpuOps>(*pool_, *kernels_,
+                                  CpuOps::Limits{plan_.prefill_chunk, config.widest_input(), options.numerics});
+  if (options.profile == nullptr && !options.time_operations) return *ops_;
+  clock_ = std::make_unique<OperationClock>(*ops_, options.profile);
+  return clock_->ops();
 }
 
 Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
@@ -128,7 +122,7 @@ Result<std::unique_ptr<Engine>> Engine::assemble(Survey survey, const MemoryPlan
 
   TRY_TAKE(engine->kernels_, choose_kernels(options.isa));
   const std::optional<UsagePlace> place = usage_place(engine->survey_);
-  if (place) engine->record_ = RunRecord::leave(place->path, plan.budget_bytes, options.memory_folders);
+  if (place) engine->record_ = begin_record(*place, plan, options);
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
   Ops& ops = engine->open_operations(config);
   TRY(engine->open_reading());

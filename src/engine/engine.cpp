@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/out_of_memory.h"
 #include "engine/kept_sequences.h"
+#include "engine/operation_clock.h"
 #include "engine/profile.h"
 #include "engine/run_record.h"
 #include "engine/usage_log.h"
@@ -118,8 +119,8 @@ EngineStats Engine::stats() const {
           embedding_->stats(),
           governed_ != nullptr ? governed_->governor_stats() : GovernorStats{},
           queue_->stats().busy_seconds,
-          operation_times_.spent(),
-          operation_times_.watching()};
+          clock_ ? clock_->spent() : 0,
+          clock_ ? clock_->watching() : 0};
 }
 
 void Engine::observe(std::function<void(int, const Routes&)> routed, std::function<void(int, Rows)> after_layer) {

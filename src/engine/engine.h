@@ -11,7 +11,6 @@
 #include "base/cancel.h"
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
-#include "compute/watched_ops.h"
 #include "engine/engine_stats.h"
 #include "engine/survey.h"
 #include "io/open_queue.h"
@@ -28,17 +27,8 @@ struct BatchPart {
   bool certain = true;  // committed whole by the step; else whoever asked commits what turns out to be right
 };
 
-// What watched operations took. A look at the clock takes as long as a small operation.
-struct OperationTimes {
-  double seconds = 0;  // as the clock says, with a part of what it takes to look
-  std::uint64_t operations = 0;
-  double seen_of_a_look = 0, all_of_a_look = 0;
-
-  double spent() const { return seconds - static_cast<double>(operations) * seen_of_a_look; }
-  double watching() const { return static_cast<double>(operations) * all_of_a_look; }
-};
-
 class KeptSequences;
+class OperationClock;
 class RunRecord;
 class UsageLog;
 
@@ -115,7 +105,6 @@ class Engine {
   Result<> pass(std::span<const BatchPart> parts, std::function<bool()> given_up);
   Result<> open_reading();  // files_ to queue_
   Ops& open_operations(const ModelConfig& config);
-  OperationTimes times_of_looking();
 
   // In order of construction; each uses those above it.
   Survey survey_;
@@ -123,9 +112,8 @@ class Engine {
   std::unique_ptr<RunRecord> record_;  // or null
   const KernelTable* kernels_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
-  std::unique_ptr<CpuOps> cpu_ops_;
-  std::unique_ptr<WatchedOps> watched_ops_;  // cpu_ops_ seen by somebody, or null
-  OperationTimes operation_times_;
+  std::unique_ptr<CpuOps> ops_;
+  std::unique_ptr<OperationClock> clock_;  // or null
   std::unique_ptr<Files> files_;
   std::vector<std::unique_ptr<Files>> mirror_files_;
   std::unique_ptr<ReadSources> sources_;
