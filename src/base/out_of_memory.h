@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 #include "base/result.h"
@@ -49,11 +50,17 @@ std::string as_size_flag(std::uint64_t bytes);
 // `limit_bytes`: of addresses.
 Error memory_error(const std::bad_alloc& refusal, std::uint64_t budget_bytes, std::uint64_t limit_bytes);
 
-// Runs work(), which returns a Result. A refusal within it is one.
+// Runs work(), which returns a Result or nothing. A refusal within it is a Result.
 template <class Work>
-auto unless_refused(std::uint64_t budget_bytes, Work&& work) -> decltype(work()) {
+auto unless_refused(std::uint64_t budget_bytes, Work&& work)
+    -> std::conditional_t<std::is_void_v<decltype(work())>, Result<>, decltype(work())> {
   try {
-    return std::forward<Work>(work)();
+    if constexpr (std::is_void_v<decltype(work())>) {
+      std::forward<Work>(work)();
+      return {};
+    } else {
+      return std::forward<Work>(work)();
+    }
   } catch (const std::bad_alloc& refusal) {
     return tl::unexpected<Error>(memory_error(refusal, budget_bytes, address_space().limit_bytes));
   }

@@ -29,11 +29,7 @@ void Batcher::add(Request request, std::shared_ptr<RequestListener> listener) {
 }
 
 void Batcher::step() {
-  const auto work = [this]() -> Result<> {
-    advance();
-    return {};
-  };
-  if (const Result<> outcome = unless_refused(engine_.plan().budget_bytes, work); !outcome) {
+  if (const Result<> outcome = unless_refused(engine_.plan().budget_bytes, [this] { advance(); }); !outcome) {
     engine_.kept().clear();
     for (Sequence& sequence : running_)
       if (!sequence.over()) sequence.fail_with(outcome.error());
@@ -80,13 +76,12 @@ void Batcher::admit() {
   Waiting next = std::move(waiting_.front());
   waiting_.pop_front();
   const std::shared_ptr<RequestListener> listener = next.listener;
-  const auto begin = [&]() -> Result<> {
+  const auto begin = [&] {
     KeptSequence from;
     if (!next.request.recompute && !next.request.prompt_logprobs)  // a known prompt has no logits to tell of
       from = engine_.kept().take(next.request.prompt, in_use(1));
     engine_.kept().make_room(in_use(1));
     running_.emplace_back(engine_, std::move(next.request), std::move(next.listener), std::move(from));
-    return {};
   };
   if (Result<> begun = unless_refused(engine_.plan().budget_bytes, begin); !begun) {
     engine_.kept().clear();

@@ -173,11 +173,7 @@ void Connection::handle() {
   ++shared_->exchanges;
   watch();
   const std::shared_ptr<Answer> answer = answer_;
-  const auto answering = [&]() -> Result<> {
-    shared_->handler(std::move(request), answer);
-    return {};
-  };
-  if (const Result<> outcome = unless_refused(0, answering); !outcome)
+  if (const Result<> outcome = unless_refused(0, [&] { shared_->handler(std::move(request), answer); }); !outcome)
     answer->reply(shared_->refusal(503, outcome.error().what));
 }
 
