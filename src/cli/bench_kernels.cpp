@@ -11,6 +11,7 @@
 
 #include "base/text_file.h"
 #include "base/thread_pool.h"
+#include "cli/choose.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "compute/bench_kernels.h"
@@ -92,11 +93,11 @@ std::string kernel_name(const KernelBenchEntry& entry) {
 }
 
 Result<> run(Flags flags) {
-  if (flags.numerics != "exact" && flags.numerics != "fast" && flags.numerics != "both")
-    return fail(ErrorKind::usage, fmt::format("--numerics: '{}' is not a set of numbers", flags.numerics),
-                "say exact, fast or both");
-  flags.options.exact = flags.numerics != "fast";
-  flags.options.fast = flags.numerics != "exact";
+  enum class Whose { exact, fast, both };
+  TRY_TAKE(const Whose whose, choose<Whose>("--numerics", flags.numerics, "is not a set of numbers",
+                                            {{"exact", Whose::exact}, {"fast", Whose::fast}, {"both", Whose::both}}));
+  flags.options.exact = whose != Whose::fast;
+  flags.options.fast = whose != Whose::exact;
   const bool table = flags.json != "-", compares = !flags.compare.empty();
   TRY_TAKE(const EarlierRun earlier, EarlierRun::read(flags.compare));
   if (table)

@@ -4,31 +4,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <initializer_list>
 
 #include "base/units.h"
+#include "cli/choose.h"
 #include "cli/console.h"
 
 namespace sluice::cli {
-
-namespace {
-
-// What a word stands for. None of them: "FLAG: 'WORD' `problem`", and which there are.
-template <class Meaning>
-Result<Meaning> choose(std::string_view flag, const std::string& word, std::string_view problem,
-                       std::initializer_list<std::pair<std::string_view, Meaning>> choices) {
-  std::string all;
-  std::size_t left = choices.size();
-  for (const auto& choice : choices) {
-    if (choice.first == word) return choice.second;
-    all += all.empty() ? "" : left == 1 ? " or " : ", ";
-    all += choice.first;
-    --left;
-  }
-  return fail(ErrorKind::usage, fmt::format("{}: '{}' {}", flag, word, problem), "say " + all);
-}
-
-}  // namespace
 
 Result<RowFormat> read_kv(const std::string& name) {
   if (const std::optional<RowFormat> format = find_row_format(name)) return *format;
