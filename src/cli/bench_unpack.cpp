@@ -55,25 +55,9 @@ std::vector<std::byte> bell_numbers() {
   return bytes;
 }
 
-std::vector<std::byte> compress(const std::vector<std::byte>& numbers) {
-  const std::span<const std::byte> all(numbers);
-  std::vector<ExponentCounts> counts;
-  for (std::size_t at = 0; at < all.size(); at += 2 * kChunkNumbers)
-    counts.push_back(count_exponents(all.subspan(at, 2 * kChunkNumbers)));
-  const Bf16Stream stream = Bf16Stream::of(kMatrix, counts);
-  std::vector<std::byte> bytes = stream.front();
-  bytes.resize(stream.bytes());
-  for (std::size_t number = 0; number < stream.chunks(); ++number) {
-    const Bf16Chunk chunk = stream.chunk(number);
-    encode_chunk(stream.exponents(), chunk, all.subspan(2 * kChunkNumbers * number, 2u * chunk.numbers),
-                 std::span(bytes).subspan(chunk.begin, chunk.bytes));
-  }
-  return bytes;
-}
-
 class Bench {
  public:
-  explicit Bench(const Flags& flags) : stream_(compress(numbers_)) {
+  explicit Bench(const Flags& flags) : stream_(encode_matrix(kMatrix, numbers_)) {
     const FoundTensor found{FormatId::bf16, kMatrix, {0, 0, stream_.size()}, {}, 0, true};
     layout_ = lay_out({&found, 1});
     slot_ = PageArena(layout_.slot_bytes);
@@ -82,7 +66,6 @@ class Bench {
   }
 
   Result<> round() {
-    if (slot_.size() == 0) return fail(ErrorKind::refused, "no memory for the block that is unpacked");
     for (Entry& entry : entries_) {
       if (interrupt_flag().requested()) return fail(ErrorKind::cancelled, "interrupted");
       ThreadPool pool(entry.threads);

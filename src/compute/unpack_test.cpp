@@ -41,7 +41,7 @@ class Fenced {
 struct Chunk {
   Chunk(std::size_t numbers, Numbers like, std::uint64_t seed) : wanted(test::bf16_numbers(numbers, like, seed)) {
     const Shape shape{1, static_cast<int>(numbers)};
-    bytes = test::bf16_stream(shape, wanted);
+    bytes = encode_matrix(shape, wanted);
     Bf16Stream stream;
     Bf16Stream::read(bytes, shape, bytes.size(), stream);
     chunk = stream.chunk(0);

@@ -26,7 +26,6 @@ std::uint64_t numbers_of(Shape shape) {
   return static_cast<std::uint64_t>(shape.rows) * static_cast<std::uint64_t>(shape.cols);
 }
 std::uint64_t chunks_of(std::uint64_t numbers) { return (numbers + kChunkNumbers - 1) / kChunkNumbers; }
-std::uint32_t group_bytes(unsigned numbers) { return (numbers + kGroupNumbers - 1) / kGroupNumbers * kGroupBytes; }
 
 template <class Word>
 Word load(const std::byte* from) {
@@ -92,7 +91,7 @@ void Bf16Stream::place_chunks() {
     left -= chunk.numbers;
     chunk.begin = bytes_;
     chunk.bytes = chunk.is_plain() ? 2u * chunk.numbers
-                                   : group_bytes(chunk.numbers) + static_cast<std::uint32_t>(up_to_unit(chunk.escapes));
+                                   : chunk.group_bytes() + static_cast<std::uint32_t>(up_to_unit(chunk.escapes));
     bytes_ += chunk.bytes;
   }
 }
@@ -109,7 +108,7 @@ Bf16Stream Bf16Stream::of(Shape shape, std::span<const ExponentCounts> chunks) {
     for (const unsigned count : counts) all += count;
     for (int code = 0; code < kNamed; ++code) named += counts[stream.exponents_[static_cast<std::size_t>(code)]];
     const unsigned escapes = all - named;
-    const bool gains = group_bytes(all) + up_to_unit(escapes) <= 2u * all;
+    const bool gains = Bf16Chunk::group_bytes_of(all) + up_to_unit(escapes) <= 2u * all;
     stream.table_[number].escapes = gains ? static_cast<std::uint16_t>(escapes) : kPlainChunk;
   }
   stream.place_chunks();
@@ -176,7 +175,7 @@ bool encode_chunk(const Exponents& exponents, const Bf16Chunk& chunk, Bf16Number
   for (int code = 0; code < kNamed; ++code)
     code_of[exponents[static_cast<std::size_t>(code)]] = static_cast<std::uint8_t>(code);
   std::ranges::fill(to, std::byte{0});
-  std::size_t escape = group_bytes(chunk.numbers);
+  std::size_t escape = chunk.group_bytes();
   const std::size_t end = escape + chunk.escapes;
   for (std::size_t word = 0; word * 64 < chunk.numbers; ++word) {
     std::byte* const group = to.data() + word / 8 * kGroupBytes;
@@ -197,6 +196,24 @@ bool encode_chunk(const Exponents& exponents, const Bf16Chunk& chunk, Bf16Number
   return escape == end;
 }
 
+std::vector<std::byte> encode_matrix(Shape shape, Bf16Numbers numbers) {
+  constexpr std::size_t kChunkBytes = 2 * kChunkNumbers;
+  std::vector<ExponentCounts> counts;
+  for (std::size_t at = 0; at < numbers.size(); at += kChunkBytes)
+    counts.push_back(count_exponents(numbers.subspan(at, std::min(kChunkBytes, numbers.size() - at))));
+  const Bf16Stream stream = Bf16Stream::of(shape, counts);
+  std::vector<std::byte> bytes = stream.front();
+  bytes.resize(stream.bytes());
+  for (std::size_t number = 0; number < stream.chunks(); ++number) {
+    const Bf16Chunk chunk = stream.chunk(number);
+    const bool as_counted =
+        encode_chunk(stream.exponents(), chunk, numbers.subspan(kChunkBytes * number, 2u * chunk.numbers),
+                     std::span(bytes).subspan(chunk.begin, chunk.bytes));
+    SLUICE_CHECK(as_counted);
+  }
+  return bytes;
+}
+
 bool decode_chunk(const Exponents& exponents, const Bf16Chunk& chunk, std::span<const std::byte> from,
                   std::span<std::byte> to) {
   SLUICE_CHECK(from.size() == chunk.bytes && to.size() == 2u * chunk.numbers);
@@ -204,8 +221,8 @@ bool decode_chunk(const Exponents& exponents, const Bf16Chunk& chunk, std::span<
     std::ranges::copy(from, to.begin());
     return true;
   }
-  const std::size_t filled = group_bytes(chunk.numbers) / kGroupBytes * kGroupNumbers;
-  std::size_t escape = group_bytes(chunk.numbers);
+  const std::size_t filled = chunk.group_bytes() / kGroupBytes * kGroupNumbers;
+  std::size_t escape = chunk.group_bytes();
   const std::size_t end = escape + chunk.escapes;
   for (std::size_t number = 0; number < filled; ++number) {
     const std::byte* const group = from.data() + number / kGroupNumbers * kGroupBytes;

@@ -45,6 +45,11 @@ struct Bf16Chunk {
   std::uint16_t numbers = 0, escapes = 0;  // escapes: kPlainChunk: plain
 
   bool is_plain() const { return escapes == kPlainChunk; }
+  // Of its groups, behind which the escapes stand. Requires: it is not plain.
+  std::uint32_t group_bytes() const { return group_bytes_of(numbers); }
+  static std::uint32_t group_bytes_of(unsigned numbers) {
+    return (numbers + kGroupNumbers - 1) / kGroupNumbers * kGroupBytes;
+  }
 };
 
 // Where everything of a stream lies: all of it but the numbers.
@@ -81,6 +86,8 @@ class Bf16Stream {
 
 // Stores a chunk: `to` has chunk.bytes. False if these are not the numbers that were counted.
 bool encode_chunk(const Exponents& exponents, const Bf16Chunk& chunk, Bf16Numbers numbers, std::span<std::byte> to);
+// The stream of a matrix that is at hand whole.
+std::vector<std::byte> encode_matrix(Shape shape, Bf16Numbers numbers);
 // What a chunk means, plainly; the kernels equal it. `to` has 2 * chunk.numbers bytes. False if it is not what
 // encode_chunk makes: as many escapes as the table says, none of them among the exponents, zeros where nothing is.
 bool decode_chunk(const Exponents& exponents, const Bf16Chunk& chunk, std::span<const std::byte> from,

@@ -40,7 +40,7 @@ TEST(Bf16Stream, GivesBackWhatWentIn) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(like) << " [" << shape.rows << ", " << shape.cols << "]");
       const auto count = static_cast<std::size_t>(shape.rows * shape.cols);
       const std::vector<std::byte> numbers = bf16_numbers(count, like, count);
-      const std::vector<std::byte> stream = test::bf16_stream(shape, numbers);
+      const std::vector<std::byte> stream = encode_matrix(shape, numbers);
       const Decoded decoded = decode(stream, shape);
       EXPECT_EQ(decoded.refusal, "");
       EXPECT_TRUE(decoded.numbers == numbers);
@@ -52,8 +52,7 @@ TEST(Bf16Stream, GivesBackWhatWentIn) {
 TEST(Bf16Stream, TakesLessThanThreeQuartersOfTrainedWeights) {
   const Shape shape{256, 1024};
   const std::vector<std::byte> numbers = bf16_numbers(256 * 1024, Numbers::trained, 1);
-  const double ratio =
-      static_cast<double>(test::bf16_stream(shape, numbers).size()) / static_cast<double>(numbers.size());
+  const double ratio = static_cast<double>(encode_matrix(shape, numbers).size()) / static_cast<double>(numbers.size());
   EXPECT_LT(ratio, 0.708);
   EXPECT_GT(ratio, 0.695);
 }
@@ -61,7 +60,7 @@ TEST(Bf16Stream, TakesLessThanThreeQuartersOfTrainedWeights) {
 TEST(Bf16Stream, NoChunkIsLargerThanItsNumbers) {
   for (const Numbers like : test::kAllNumbers) {
     const Shape shape{100, 701};
-    const std::vector<std::byte> bytes = test::bf16_stream(shape, bf16_numbers(70'100, like, 5));
+    const std::vector<std::byte> bytes = encode_matrix(shape, bf16_numbers(70'100, like, 5));
     Bf16Stream stream;
     ASSERT_EQ(Bf16Stream::read(bytes, shape, bytes.size(), stream), std::nullopt);
     for (std::size_t number = 0; number < stream.chunks(); ++number) {
@@ -90,7 +89,7 @@ class DamagedStream : public testing::Test {
   }
 
   const Shape shape_{30, 600};  // two chunks, the second not full
-  const std::vector<std::byte> bytes_ = test::bf16_stream(shape_, bf16_numbers(18'000, Numbers::trained, 3));
+  const std::vector<std::byte> bytes_ = encode_matrix(shape_, bf16_numbers(18'000, Numbers::trained, 3));
 };
 
 TEST_F(DamagedStream, IsRefusedForWhatItIs) {

@@ -13,6 +13,8 @@ namespace sluice {
 
 namespace {
 
+static_assert(kUnpackNumbers == kGroupNumbers && kUnpackGroup == kGroupBytes);  // kernels see no headers of formats
+
 constexpr std::uint64_t kMostAside = std::uint64_t{1} << 20;
 constexpr std::size_t kLeastTogether = 16;  // fewer chunks than this are not worth their share of the threads
 constexpr const char* kHint = "the file is damaged: fetch or pack it again; `sluice verify` looks at all of them";
@@ -88,9 +90,8 @@ bool BlockUnpacker::unpack_piece(const Piece& piece, const std::byte* from, std:
     std::memmove(to, from, chunk.bytes);
     return true;
   }
-  const std::uint64_t groups = (chunk.numbers + kGroupNumbers - 1u) / kGroupNumbers * kGroupBytes;
   return kernels_.unpack_bf16({.groups = bytes_of(from),
-                               .escapes = bytes_of(from) + groups,
+                               .escapes = bytes_of(from) + chunk.group_bytes(),
                                .exponents = exponents_[piece.tensor].data(),
                                .numbers = chunk.numbers,
                                .escape_count = chunk.escapes,

@@ -33,8 +33,7 @@ class Block {
       const auto count = static_cast<std::size_t>(tensor.shape.rows * tensor.shape.cols);
       wanted_.push_back(
           test::bf16_numbers(tensor.like ? count : 2 * count, tensor.like.value_or(Numbers::noise), count));
-      const std::vector<std::byte> stored =
-          tensor.like ? test::bf16_stream(tensor.shape, wanted_.back()) : wanted_.back();
+      const std::vector<std::byte> stored = tensor.like ? encode_matrix(tensor.shape, wanted_.back()) : wanted_.back();
       found.push_back({tensor.like ? FormatId::bf16 : FormatId::f32,
                        tensor.shape,
                        {0, file_.size(), stored.size()},

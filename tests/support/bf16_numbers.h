@@ -41,22 +41,4 @@ inline std::vector<std::byte> bf16_numbers(std::size_t count, Numbers like, std:
   return bytes;
 }
 
-// The stream of a matrix, whole.
-inline std::vector<std::byte> bf16_stream(Shape shape, std::span<const std::byte> numbers) {
-  std::vector<ExponentCounts> counts;
-  for (std::size_t at = 0; at < numbers.size(); at += 2 * kChunkNumbers)
-    counts.push_back(
-        count_exponents(numbers.subspan(at, std::min<std::size_t>(2 * kChunkNumbers, numbers.size() - at))));
-  const Bf16Stream stream = Bf16Stream::of(shape, counts);
-  std::vector<std::byte> bytes = stream.front();
-  bytes.resize(stream.bytes());
-  for (std::size_t number = 0; number < stream.chunks(); ++number) {
-    const Bf16Chunk chunk = stream.chunk(number);
-    if (!encode_chunk(stream.exponents(), chunk, numbers.subspan(2 * kChunkNumbers * number, 2u * chunk.numbers),
-                      std::span(bytes).subspan(chunk.begin, chunk.bytes)))
-      return {};
-  }
-  return bytes;
-}
-
 }  // namespace sluice::test

@@ -116,6 +116,7 @@ struct ConvPart {  // channels [0, channels); rows of x and y are strided, taps 
 
 // Groups of compressed bf16 numbers as formats/bf16_stream.h stores them; `to` has 2 * numbers bytes. Exponents: eight,
 // the last unused. All may have any alignment.
+constexpr std::int64_t kUnpackNumbers = 512, kUnpackGroup = 704;  // of a group; its bytes
 struct UnpackPart {
   const std::uint8_t *groups, *escapes, *exponents;
   std::int64_t numbers, escape_count;

@@ -6,7 +6,7 @@
 namespace sluice::SLUICE_ISA {
 namespace {
 
-constexpr std::int64_t kUnpackNumbers = 512, kUnpackGroup = 704, kUnpackPlanes = 192;
+constexpr std::int64_t kUnpackPlanes = 192;  // bytes of a group that are codes
 
 // 64 numbers; `escape` points to the exponents of those that have code 7, and goes on behind them.
 SLUICE_INLINE void unpack_64(const Exponents64& exponents, const std::uint64_t (&planes)[3], std::uint64_t escaped,

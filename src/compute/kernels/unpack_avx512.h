@@ -1,12 +1,13 @@
 // 64 compressed bf16 numbers in AVX-512 BW, where a plane of codes is a mask. See unpack.inl.
 //
-// The exponent's lowest bit belongs to the low byte of a number, the others to the high one: a table for each.
 // Source of the intrinsics: Intel Intrinsics Guide.
 #pragma once
 
 #include <immintrin.h>
 
 #include <cstdint>
+
+#include "compute/kernels/unpack_tables.inl"
 
 namespace sluice::SLUICE_ISA {
 namespace {
@@ -15,13 +16,9 @@ struct Exponents64 {
   __m512i low, high;  // by code, in each quarter
 
   explicit Exponents64(const std::uint8_t* exponents) {
-    std::uint8_t tables[2][16] = {};
-    for (int code = 0; code < 8; ++code) {
-      tables[0][code] = static_cast<std::uint8_t>(exponents[code] << 7);
-      tables[1][code] = static_cast<std::uint8_t>(exponents[code] >> 1);
-    }
-    low = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[0])));
-    high = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables[1])));
+    const ExponentBytes bytes(exponents);
+    low = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.low)));
+    high = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.high)));
   }
   void unpack(const std::uint64_t (&planes)[3], const std::uint8_t* rest, std::uint8_t* to) const {
     __m512i code = _mm512_maskz_mov_epi8(planes[0], _mm512_set1_epi8(1));

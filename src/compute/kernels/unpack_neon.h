@@ -1,12 +1,13 @@
 // 64 compressed bf16 numbers in NEON: bits of a plane become bytes of a mask. See unpack.inl.
 //
-// The exponent's lowest bit belongs to the low byte of a number, the others to the high one: a table for each.
 // Source of the intrinsics: Arm Intrinsics reference, Advanced SIMD.
 #pragma once
 
 #include <arm_neon.h>
 
 #include <cstdint>
+
+#include "compute/kernels/unpack_tables.inl"
 
 namespace sluice::neon {
 namespace {
@@ -15,13 +16,9 @@ struct Exponents64 {
   uint8x16_t low, high;  // by code
 
   explicit Exponents64(const std::uint8_t* exponents) {
-    std::uint8_t tables[2][16] = {};
-    for (int code = 0; code < 8; ++code) {
-      tables[0][code] = static_cast<std::uint8_t>(exponents[code] << 7);
-      tables[1][code] = static_cast<std::uint8_t>(exponents[code] >> 1);
-    }
-    low = vld1q_u8(tables[0]);
-    high = vld1q_u8(tables[1]);
+    const ExponentBytes bytes(exponents);
+    low = vld1q_u8(bytes.low);
+    high = vld1q_u8(bytes.high);
   }
   // `value` in the bytes i where bit i of `plane` is set.
   static uint8x16_t bytes_of(std::uint64_t plane, std::uint8_t value) {
