@@ -1,6 +1,5 @@
 // sluice pack --compress as a user meets it: the same answers from fewer bytes, nothing but sluice's own reading of it,
 // and a kill at any moment costs only time.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -9,6 +8,7 @@
 
 #include "support/at_call.h"
 #include "support/directory_contents.h"
+#include "support/kills.h"
 #include "support/sluice_program.h"
 #include "support/temp_dir.h"
 
@@ -95,18 +95,9 @@ TEST_F(CompressCommand, KilledAnywhereItGoesOn) {
     return calls_told(pack(whole));
   }();
   ASSERT_GT(calls, 10);
-  for (int call = 1; call <= calls; ++call) {
-    if (call > 2 && call < calls - 3 && call % (calls / 6 + 1) != 0) continue;
-    SCOPED_TRACE(fmt::format("call {} of {}", call, calls));
-    fs::remove_all(out());
-    {
-      const AtCall order(call, call % 2 == 0 ? "kill-before" : "kill-within");
-      ASSERT_EQ(pack(out()).exit_code, 128 + 9);
-    }
-    const Outcome again = pack(out());
-    ASSERT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_TRUE(directory_contents(out()) == directory_contents(whole));
-  }
+  constexpr const char* kWays[] = {"kill-before", "kill-within"};
+  const auto tried = [&](int call) { return call <= 2 || call >= calls - 3 || call % (calls / 6 + 1) == 0; };
+  expect_to_go_on({out(), whole, calls}, kWays, tried, [&] { return pack(out()); });
 }
 
 TEST_F(CompressCommand, IsOptInAndTold) {

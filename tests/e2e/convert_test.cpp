@@ -1,6 +1,5 @@
 // sluice convert as a user meets it: killed, interrupted or out of room at any moment and started again; what it leaves
 // runs, and gives the same answer under every setting.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -9,6 +8,7 @@
 
 #include "support/at_call.h"
 #include "support/directory_contents.h"
+#include "support/kills.h"
 #include "support/sluice_program.h"
 #include "support/temp_dir.h"
 
@@ -60,17 +60,8 @@ TEST_F(ConvertCommand, KilledAtAnyWriteItGoesOn) {
   const int calls = calls_made();
   ASSERT_GT(calls, 40);
   constexpr const char* kWays[] = {"kill-before", "kill-within", "kill-after"};
-  for (int call = 1; call <= calls; ++call) {
-    if (call > 8 && call < calls - 8 && call % (calls / 16) != 0) continue;
-    SCOPED_TRACE(fmt::format("call {} of {}, {}", call, calls, kWays[call % 3]));
-    fs::remove_all(out());
-    {
-      const AtCall order(call, kWays[call % 3]);
-      const Outcome outcome = convert();
-      ASSERT_EQ(outcome.exit_code, 128 + 9) << outcome.err;
-    }
-    expect_whole();
-  }
+  const auto tried = [&](int call) { return call <= 8 || call >= calls - 8 || call % (calls / 16) == 0; };
+  expect_to_go_on({out(), whole(), calls}, kWays, tried, [] { return convert(); });
 }
 
 TEST_F(ConvertCommand, KilledAgainAndAgainItEnds) {

@@ -1,12 +1,12 @@
 // sluice pack as a user meets it: the same answers from fewer reads, nothing overwritten, and a kill at any moment
 // costs only time.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "support/at_call.h"
 #include "support/directory_contents.h"
+#include "support/kills.h"
 #include "support/sluice_program.h"
 #include "support/temp_dir.h"
 
@@ -67,18 +67,8 @@ TEST_F(PackCommand, KilledAnywhereItGoesOn) {
   }();
   ASSERT_GT(calls, 40);
   constexpr const char* kWays[] = {"kill-before", "kill-within", "kill-after"};
-  for (int call = 1; call <= calls; ++call) {
-    if (call > 4 && call < calls - 6 && call % (calls / 8) != 0) continue;
-    SCOPED_TRACE(fmt::format("call {} of {}, {}", call, calls, kWays[call % 3]));
-    fs::remove_all(out());
-    {
-      const AtCall order(call, kWays[call % 3]);
-      ASSERT_EQ(pack(out()).exit_code, 128 + 9);
-    }
-    const Outcome again = pack(out());
-    ASSERT_EQ(again.exit_code, 0) << again.err;
-    EXPECT_TRUE(directory_contents(out()) == directory_contents(whole));
-  }
+  const auto tried = [&](int call) { return call <= 4 || call >= calls - 6 || call % (calls / 8) == 0; };
+  expect_to_go_on({out(), whole, calls}, kWays, tried, [&] { return pack(out()); });
 }
 
 TEST_F(PackCommand, NothingIsOverwritten) {

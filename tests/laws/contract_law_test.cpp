@@ -73,6 +73,16 @@ class Contract : public testing::TestWithParam<const char*> {
     }
     return made;
   }
+  // In the least memory, where all but one step is read again and again.
+  void expect_by_every_kernel(const std::string& directory, int threads) {
+    for (const KernelTable* kernels : supported_kernels()) {
+      EngineOptions options = plain_;
+      options.isa = kernels->name;
+      options.threads = threads;
+      options.memory_bytes = minimum_budget(directory, options);
+      EXPECT_EQ(outcome(directory, options, 0), wanted_) << kernels->name;
+    }
+  }
 
   std::string directory_;
   std::vector<int> prompt_;
@@ -140,13 +150,7 @@ TEST_P(Contract, CompressedOnDisk) {
   const Compressed made = compress_checkpoint(directory_, packed, 1 << 20);
   if (made.before == 0) GTEST_SKIP() << "no bf16 matrix in its trunk";
   EXPECT_LT(made.after, made.before - made.before / 5);
-  for (const KernelTable* kernels : supported_kernels()) {
-    EngineOptions options = plain_;
-    options.isa = kernels->name;
-    options.threads = 2;
-    options.memory_bytes = minimum_budget(packed, options);
-    EXPECT_EQ(outcome(packed, options, 0), wanted_) << kernels->name;
-  }
+  expect_by_every_kernel(packed, 2);
   const std::uint64_t least = minimum_budget(packed), most = resident_budget(packed);
   for (const int part : {1, 4, 8}) {
     EngineOptions options = plain_;
@@ -180,13 +184,7 @@ class OtherContract : public Contract {
   using Contract::Contract;
   void expect_any_cut_of_the_work() {
     for (int chunk : {3, 16, 64}) EXPECT_EQ(outcome(directory_, plain_, chunk), wanted_) << "chunk " << chunk;
-    for (const KernelTable* kernels : supported_kernels()) {
-      EngineOptions options = plain_;
-      options.isa = kernels->name;
-      options.threads = 3;
-      options.memory_bytes = minimum_budget(directory_, options);
-      EXPECT_EQ(outcome(directory_, options, 0), wanted_) << kernels->name;
-    }
+    expect_by_every_kernel(directory_, 3);
     EngineOptions exact = plain_;
     exact.parity = false;
     exact.numerics = Numerics::exact;
