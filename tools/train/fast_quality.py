@@ -9,10 +9,8 @@ whole numbers are left out: the mode changes nothing there.
 import json
 import os
 import sys
-import tempfile
 
-from format_quality import FOLDER, WINDOW, run, text_ids
-from demos import DEMOS
+from format_quality import WINDOW, run, texts
 
 # What is converted: format of the experts, format of every other matrix. None: as trained.
 STORAGES = [None, ("int8", "keep"), ("int4g64", "keep"), ("int4g64", "int8"), ("int8", "int8")]
@@ -45,19 +43,14 @@ def main():
         sys.exit(__doc__)
     print("| model | storage | predictions | same likeliest token | KL mean, largest (nats) | perplexity, exact and fast |")
     print("|---|---|---|---|---|---|")
-    for name, demo in DEMOS.items():
-        model = os.path.join(FOLDER, name)
-        with tempfile.TemporaryDirectory() as scratch:
-            ids = os.path.join(scratch, "ids")
-            with open(ids, "w") as out:
-                out.write(",".join(map(str, text_ids(demo, model))))
-            for formats in STORAGES:
-                if formats is None and name not in WHOLE_NUMBERS_AS_TRAINED:
-                    continue
-                text = measured(sys.argv[1], storage(sys.argv[1], model, scratch, formats), ids)
-                print(f"| {name} | {named(formats)} | {text['predictions']:,} | {text['agreement']:.4f} "
-                      f"| {text['kl_mean']:.2g}, {text['kl_largest']:.2g} "
-                      f"| {text['original_perplexity']:.5g}, {text['converted_perplexity']:.5g} |", flush=True)
+    for name, model, scratch, ids in texts():
+        for formats in STORAGES:
+            if formats is None and name not in WHOLE_NUMBERS_AS_TRAINED:
+                continue
+            text = measured(sys.argv[1], storage(sys.argv[1], model, scratch, formats), ids)
+            print(f"| {name} | {named(formats)} | {text['predictions']:,} | {text['agreement']:.4f} "
+                  f"| {text['kl_mean']:.2g}, {text['kl_largest']:.2g} "
+                  f"| {text['original_perplexity']:.5g}, {text['converted_perplexity']:.5g} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -56,28 +56,34 @@ def compared(program, model, scratch, ids, experts, rest):
     return report["text"], stored_bytes(converted) / stored_bytes(model)
 
 
-def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    print("| model | experts | other matrices | bytes | perplexity | same next token | mean KL, nats |")
-    print("|---|---|---|---|---|---|---|")
+def texts():
+    """Of each demo: its name and model, a folder for scratch, and a file with the ids of its text."""
     for name, demo in DEMOS.items():
         model = os.path.join(FOLDER, name)
         with tempfile.TemporaryDirectory() as scratch:
             ids = os.path.join(scratch, "ids")
             with open(ids, "w") as out:
                 out.write(",".join(map(str, text_ids(demo, model))))
-            before = None
-            for experts, rest in FORMATS:
-                measured = compared(sys.argv[1], model, scratch, ids, experts, rest)
-                if measured is None:
-                    continue
-                text, share = measured
-                if before is None:
-                    before = text["original_perplexity"]
-                    print(f"| {name} | as trained | as trained | 100 % | {before:.3f} | | |")
-                print(f"| {name} | {experts} | {'as trained' if rest == 'keep' else rest} | {100 * share:.0f} % "
-                      f"| {text['converted_perplexity']:.3f} | {100 * text['agreement']:.1f} % | {text['kl_mean']:.4f} |", flush=True)
+            yield name, model, scratch, ids
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    print("| model | experts | other matrices | bytes | perplexity | same next token | mean KL, nats |")
+    print("|---|---|---|---|---|---|---|")
+    for name, model, scratch, ids in texts():
+        before = None
+        for experts, rest in FORMATS:
+            measured = compared(sys.argv[1], model, scratch, ids, experts, rest)
+            if measured is None:
+                continue
+            text, share = measured
+            if before is None:
+                before = text["original_perplexity"]
+                print(f"| {name} | as trained | as trained | 100 % | {before:.3f} | | |")
+            print(f"| {name} | {experts} | {'as trained' if rest == 'keep' else rest} | {100 * share:.0f} % "
+                  f"| {text['converted_perplexity']:.3f} | {100 * text['agreement']:.1f} % | {text['kl_mean']:.4f} |", flush=True)
 
 
 if __name__ == "__main__":
