@@ -31,8 +31,8 @@ test: packages
 	@ninja -C build -j $(JOBS)
 	@$(CTEST) --test-dir build -LE slow
 
-## test-slow: the long matrices, then unit tests under the address, undefined and thread sanitizers
-test-slow: packages
+## test-slow: the long matrices, unit tests under the address, undefined and thread sanitizers, and those for 64-bit ARM
+test-slow: packages arm64
 	@scripts/packages.sh format
 	@$(call configured,release,build)
 	@ninja -C build -j $(JOBS)
