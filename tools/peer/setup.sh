@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds what sluice is measured beside, and the programs that measure: llama.cpp with its library ggml, and ours.
 #
-#   tools/peer/setup.sh kernels     JOBS=2 by default
+#   tools/peer/setup.sh kernels|engines     JOBS=2 by default
 #
 # The source of both lies in the source archive of a Python package, pinned below by version and checksum; nothing of it
 # is kept in this repository. It is built as its authors build it: Release, for this processor, with their defaults.
@@ -19,6 +19,7 @@ jobs=${JOBS:-2}
 
 case ${1:-} in
   kernels) targets=ggml programs=ggml_kernels ;;
+  engines) targets=llama programs="llama_tokens sluice_tokens" ;;
   *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 test -f "$root/build/src/libsluice_engine.a" || { echo "setup.sh: build sluice first (make)" >&2; exit 1; }
@@ -51,6 +52,8 @@ ggml="$out/llama/ggml/src/libggml.a $out/llama/ggml/src/libggml-cpu.a $out/llama
 for program in $programs; do
   case $program in
     ggml_kernels) libraries="$ours $ggml $onednn" ;;
+    llama_tokens) libraries="$out/llama/src/libllama.a $ggml" ;;
+    sluice_tokens) libraries=$ours ;;
   esac
   ${CXX:-g++} -std=c++20 -O2 -Wall -Wextra -Wconversion -Wshadow -I "$root/src" -I "$root/tools" -isystem "$source/include" \
     -isystem "$source/ggml/include" "$root/tools/peer/$program.cpp" -Wl,--start-group $libraries -Wl,--end-group \
