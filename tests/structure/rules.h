@@ -21,7 +21,7 @@ Complaints check_floors(const SourceTree& tree);         // src/FLOORS is respec
 Complaints check_floor_cycles(const SourceTree& tree);   // src/FLOORS has no cycle
 Complaints check_file_cycles(const SourceTree& tree);    // files do not include each other in a circle
 Complaints check_families(const SourceTree& tree);       // models/<one> does not include models/<other>
-Complaints check_include_paths(const SourceTree& tree);  // quoted includes are paths from src/ (in tests, tests/ too)
+Complaints check_include_paths(const SourceTree& tree);  // quoted includes are paths from src/ (tests/, tools/ there)
 // What a file looks like (rules_files.cpp).
 Complaints check_lengths(const SourceTree& tree);   // hard limits; exceptions with a reason in src/LONG_FILES
 Complaints check_comments(const SourceTree& tree);  // every source begins with a comment

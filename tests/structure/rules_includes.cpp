@@ -129,7 +129,8 @@ Complaints check_include_paths(const SourceTree& tree) {
   Complaints complaints;
   for_each_include(tree, [&](const SourceFile& file, std::size_t line, const std::string& included) {
     const bool there = tree.paths.contains("src/" + included) ||
-                       ((file.is_test() || file.in("bench")) && tree.paths.contains("tests/" + included));
+                       ((file.is_test() || file.in("bench")) && tree.paths.contains("tests/" + included)) ||
+                       (file.in("tools") && tree.paths.contains("tools/" + included));
     if (!there) complaints.push_back(fmt::format("{}: \"{}\" is no path from src/", file.at(line), included));
   });
   for (const auto& [path, file] : tree.files)
