@@ -48,8 +48,9 @@ nlohmann::json to_json(const TokenBench& bench) {
   return {{"threads", bench.threads}, {"isa", bench.isa},
           {"io_mode", bench.io_mode}, {"io_engine", bench.io_engine},
           {"kv", bench.kv},           {"numerics", bench.numerics},
-          {"preload", bench.preload}, {"directories", bench.directories},
-          {"tokens", bench.tokens},   {"entries", entries}};
+          {"preload", bench.preload}, {"pin_experts", bench.pin_percent},
+          {"tokens", bench.tokens},   {"directories", bench.directories},
+          {"entries", entries}};
 }
 
 Result<> run(Flags flags) {

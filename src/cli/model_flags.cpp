@@ -110,6 +110,13 @@ void ModelFlags::add_reading(CLI::App& command) {
                   "Read what stays in memory before it is needed: the trunk while nobody asks for anything, and all "
                   "experts where all weights fit: on or off")
       ->type_name("HOW");
+  command
+      .add_option(
+          "--pin-experts", options_.pin_percent,
+          "Percent of the expert slots for the experts used most, chosen anew between requests (default: 0; same "
+          "results)")
+      ->type_name("PERCENT")
+      ->default_str("");
 }
 
 void ModelFlags::add_drafts(CLI::App& command) {
@@ -135,6 +142,11 @@ Result<EngineOptions> ModelFlags::options() const {
   if (preload_ != "on" && preload_ != "off")
     return fail(ErrorKind::usage, fmt::format("--preload: '{}' is neither on nor off", preload_));
   options.preload = preload_ == "on";
+  if (options.pin_percent < 0 || options.pin_percent > kMostPinPercent)
+    return fail(
+        ErrorKind::usage,
+        fmt::format("--pin-experts: {} is not a share of the expert slots that may be pinned", options.pin_percent),
+        fmt::format("say 0 to {} percent", kMostPinPercent));
   TRY_TAKE(options.read_named,
            choose<bool>("--read-ahead", read_ahead_, "is not a choice", {{"certain", false}, {"predicted", true}}));
   TRY_TAKE(options.reading,

@@ -20,6 +20,7 @@ struct Flags {
   std::string trace, json;
   std::vector<std::string> capacities, policies;
   std::vector<int> slots;
+  int turn_tokens = 0, pin_percent = PolicyShape{}.pin_percent;
 };
 
 // A capacity as bytes or as slots.
@@ -65,10 +66,10 @@ Result<std::vector<std::string_view>> policies(const Flags& flags) {
   return chosen;
 }
 
-Entry replay(const Trace& trace, std::string_view policy, const Room& room) {
-  const int slots = room.slots > 0 ? room.slots : slots_within(trace, room.bytes);
-  const std::unique_ptr<EvictionPolicy> object =
-      policy == kBound ? make_belady(trace) : make_policy(policy, shape_of(trace, slots));
+Entry replay(const Trace& trace, std::string_view policy, const Room& room, int pin_percent) {
+  PolicyShape shape = shape_of(trace, room.slots > 0 ? room.slots : slots_within(trace, room.bytes));
+  shape.pin_percent = pin_percent;
+  const std::unique_ptr<EvictionPolicy> object = policy == kBound ? make_belady(trace) : make_policy(policy, shape);
   return {policy, room,
           room.slots > 0 ? replay_in_slots(trace, *object, room.slots) : replay_in_bytes(trace, *object, room.bytes)};
 }
@@ -110,13 +111,14 @@ std::string to_text(const Trace& trace, const std::vector<std::string_view>& nam
 
 Result<> run(const Flags& flags) {
   TRY_TAKE(const std::vector<std::string_view> names, policies(flags));
-  TRY_TAKE(const Trace trace, read_trace(flags.trace));
+  TRY_TAKE(Trace trace, read_trace(flags.trace));
+  if (flags.turn_tokens > 0) cut_into_turns(trace, flags.turn_tokens);
   TRY_TAKE(const std::vector<Room> capacities, rooms(flags, trace));
   std::vector<Entry> entries;
   for (const Room& room : capacities)
     for (const std::string_view name : names) {
       if (interrupt_flag().requested()) return fail(ErrorKind::cancelled, "interrupted");
-      entries.push_back(replay(trace, name, room));
+      entries.push_back(replay(trace, name, room, flags.pin_percent));
     }
   if (flags.json != "-") std::fputs(to_text(trace, names, entries).c_str(), stdout);
   return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(entries));
@@ -144,6 +146,16 @@ void add_trace_replay(CLI::App& trace, Chosen& chosen) {
   command->add_option("--policy", flags->policies, "Only these policies (default: all, and belady)")
       ->delimiter(',')
       ->type_name("NAMES")
+      ->default_str("");
+  command
+      ->add_option("--pin-experts", flags->pin_percent, "Of the policy pinned: the percent of the slots, as of a run")
+      ->type_name("PERCENT")
+      ->check(CLI::Range(0, kMostPinPercent));
+  command
+      ->add_option("--turn-tokens", flags->turn_tokens,
+                   "Of the policy pinned: turns end after so many tokens (default: where a prompt follows an answer)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24))
       ->default_str("");
   command->add_option("--json", flags->json, "Write the counts; - is standard output")->type_name("FILE");
   command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });

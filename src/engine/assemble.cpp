@@ -110,6 +110,46 @@ Ops& Engine::open_operations(const ModelConfig& config) {
   return clock_->ops();
 }
 
+std::unique_ptr<EvictionPolicy> Engine::expert_policy(const ExpertUsage* known) {
+  const EngineOptions& options = survey_.options;
+  const ExpertTable& experts = survey_.bound.experts;
+  const PolicyShape shape{.layers = experts.layers(),
+                          .experts = experts.experts(),
+                          .slots = plan_.expert_slots,
+                          .top_k = config().experts_per_token(),
+                          .pin_percent = options.pin_percent};
+  std::unique_ptr<EvictionPolicy> policy = make_policy("default", shape);
+  if (options.pin_percent == 0) return policy;
+  auto pinned = std::make_unique<PinnedExperts>(std::move(policy), shape);
+  if (known != nullptr) pinned->begin_with(known->counts());
+  pins_ = pinned.get();
+  return pinned;
+}
+
+void Engine::open_experts(const UsagePlace* place) {
+  const EngineOptions& options = survey_.options;
+  const ExpertTable& experts = survey_.bound.experts;
+  std::optional<ExpertUsage> known;
+  if (place != nullptr) {
+    usage_ = std::make_unique<UsageLog>(place->path, place->owner);
+    if (options.preload) known = usage_->take_known();
+  }
+  const int fewest = std::min(plan_.expert_slots, config().experts_per_token() + 1);
+  auto governed = govern(make_resizable_store(experts, plan_.expert_slots, expert_policy(known ? &*known : nullptr),
+                                              *queue_, config().census(survey_.scope()).expert),
+                         {.slot_bytes = page_ceil(experts.slot_bytes()), .fewest = fewest, .most = plan_.expert_slots},
+                         options.memory_folders);
+  governed_ = governed.get();
+  experts_ = std::move(governed);
+  if (options.profile != nullptr) experts_ = options.profile->watch(std::move(experts_), experts);
+  if (usage_) experts_ = count_uses(std::move(experts_), usage_->counted());
+  if (!options.preload) return;
+  const PreloadPace pace = plan_.expert_slots >= experts.count() ? PreloadPace::always : PreloadPace::when_idle;
+  std::vector<ExpertKey> hottest;
+  if (known) hottest = known->hottest(known->counts().size());
+  experts_->preload(all_experts(experts, std::move(hottest)), pace);
+}
+
 Result<std::unique_ptr<Engine>> Engine::open(Survey survey, const MemoryPlan& plan) {
   return unless_refused(plan.budget_bytes, [&] { return assemble(std::move(survey), plan); });
 }
@@ -129,35 +169,8 @@ Result<std::unique_ptr<Engine>> Engine::assemble(Survey survey, const MemoryPlan
 
   engine->trunk_ = make_trunk_store(bound.specs, bound.walk, plan.trunk, *engine->queue_,
                                     std::make_unique<BlockUnpacker>(bound.walk, *engine->pool_, *engine->kernels_));
-  if (bound.experts.count() > 0) {
-    auto slots = make_resizable_store(bound.experts, plan.expert_slots,
-                                      make_policy("default", {.layers = bound.experts.layers(),
-                                                              .experts = bound.experts.experts(),
-                                                              .slots = plan.expert_slots,
-                                                              .top_k = config.experts_per_token()}),
-                                      *engine->queue_, config.census(engine->survey_.scope()).expert);
-    auto governed = govern(std::move(slots),
-                           {.slot_bytes = page_ceil(bound.experts.slot_bytes()),
-                            .fewest = std::min(plan.expert_slots, config.experts_per_token() + 1),
-                            .most = plan.expert_slots},
-                           options.memory_folders);
-    engine->governed_ = governed.get();
-    engine->experts_ = std::move(governed);
-  }
-  if (options.profile != nullptr) {
-    engine->trunk_ = options.profile->watch(std::move(engine->trunk_), bound.specs);
-    if (engine->experts_) engine->experts_ = options.profile->watch(std::move(engine->experts_), bound.experts);
-  }
-  if (engine->experts_) {
-    std::vector<ExpertKey> hottest;
-    if (place) {
-      engine->usage_ = std::make_unique<UsageLog>(place->path, place->owner);
-      hottest = engine->usage_->take_hottest();
-      engine->experts_ = count_uses(std::move(engine->experts_), engine->usage_->counted());
-    }
-    const PreloadPace pace = plan.expert_slots >= bound.experts.count() ? PreloadPace::always : PreloadPace::when_idle;
-    if (options.preload) engine->experts_->preload(all_experts(bound.experts, std::move(hottest)), pace);
-  }
+  if (options.profile != nullptr) engine->trunk_ = options.profile->watch(std::move(engine->trunk_), bound.specs);
+  if (bound.experts.count() > 0) engine->open_experts(place ? &*place : nullptr);
   engine->embedding_ = make_row_table(bound.embedding, embedding_rows_kept(plan.prefill_chunk), *engine->queue_);
   for (const BoundIds& table : bound.id_tables) {
     TRY_TAKE(IdTable ids, read_id_table(table, *engine->queue_));

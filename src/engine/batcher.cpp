@@ -182,6 +182,7 @@ void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafte
 }
 
 void Batcher::end_those_over() {
+  const std::size_t before = running_.size();
   for (auto sequence = running_.begin(); sequence != running_.end();) {
     if (!sequence->over()) {
       ++sequence;
@@ -192,6 +193,8 @@ void Batcher::end_those_over() {
     sequence = running_.erase(sequence);
     engine_.kept().keep(std::move(left), in_use(0));
   }
+  // With a request among many too: a busy server never rests.
+  if (running_.size() < before) engine_.end_turn();
 }
 
 }  // namespace sluice

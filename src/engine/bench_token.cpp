@@ -70,6 +70,7 @@ class BudgetBench {
     const int rounds = std::clamp(options_.rounds, 1, options_.tokens);
     for (int round = 0; round < rounds; ++round) {
       const int tokens = options_.tokens * (round + 1) / rounds - options_.tokens * round / rounds;
+      engine_.end_turn();  // a round is one, as far as pins go
       TRY_TAKE(const Counts spent, decode(tokens));
       TRY_TAKE(const JointRates after, probe_.measure());
       add(spent, tokens, before, after);
@@ -154,6 +155,7 @@ void describe(const Engine& engine, TokenBench& bench) {
   bench.io_engine = engine.reading();
   bench.kv = row_format_name(engine.options().kv);
   bench.preload = engine.options().preload;
+  bench.pin_percent = engine.options().pin_percent;
   bench.numerics = engine.options().mode();
   bench.directories.clear();
   for (const SourceStats& one : engine.directories()) bench.directories.push_back(one.name);

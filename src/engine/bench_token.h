@@ -51,6 +51,7 @@ struct TokenBench {
   int threads = 0;
   std::string isa, numerics, io_mode, io_engine, kv;
   bool preload = true;
+  int pin_percent = 0;
   std::vector<std::string> directories;  // that weights are read from: the checkpoint, then its mirrors
   int tokens = 0;
   std::vector<TokenBenchEntry> entries;

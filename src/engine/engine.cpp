@@ -105,6 +105,10 @@ bool Engine::tend() {
   return experts_ != nullptr && experts_->tend();
 }
 
+void Engine::end_turn() {
+  if (pins_ != nullptr) pins_->between_turns();
+}
+
 std::string Engine::usage_refusal() const { return usage_ != nullptr ? usage_->refusal() : ""; }
 
 Result<> Engine::write_usage() { return usage_ != nullptr ? usage_->write() : Result<>{}; }
@@ -120,7 +124,8 @@ EngineStats Engine::stats() const {
           governed_ != nullptr ? governed_->governor_stats() : GovernorStats{},
           queue_->stats().busy_seconds,
           clock_ ? clock_->spent() : 0,
-          clock_ ? clock_->watching() : 0};
+          clock_ ? clock_->watching() : 0,
+          pins_ != nullptr ? pins_->stats() : PinStats{}};
 }
 
 void Engine::observe(std::function<void(int, const Routes&)> routed, std::function<void(int, Rows)> after_layer) {

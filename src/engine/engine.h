@@ -27,10 +27,12 @@ struct BatchPart {
   bool certain = true;  // committed whole by the step; else whoever asked commits what turns out to be right
 };
 
+class ExpertUsage;
 class KeptSequences;
 class OperationClock;
 class RunRecord;
 class UsageLog;
+struct UsagePlace;
 
 class Engine {
  public:
@@ -85,6 +87,8 @@ class Engine {
   // For whoever has nothing to compute: carries on what is read ahead of any need, without waiting. False: nothing is.
   // Also lets the expert cache give way if the system is short of memory, as steps do.
   bool tend();
+  // A request for text has ended: which experts are pinned is settled anew. Not during a step.
+  void end_turn();
   // What is wrong with the file of expert uses, if anything: it was then ignored.
   std::string usage_refusal() const;
   // Adds the uses since the last time to it. Nothing where none is kept.
@@ -103,7 +107,9 @@ class Engine {
   Engine(Survey survey, const MemoryPlan& plan);
   static Result<std::unique_ptr<Engine>> assemble(Survey survey, const MemoryPlan& plan);
   Result<> pass(std::span<const BatchPart> parts, std::function<bool()> given_up);
-  Result<> open_reading();  // files_ to queue_
+  Result<> open_reading();                     // files_ to queue_
+  void open_experts(const UsagePlace* place);  // usage_ and experts_; where the history lies, or null
+  std::unique_ptr<EvictionPolicy> expert_policy(const ExpertUsage* known);  // of earlier runs, or null
   Ops& open_operations(const ModelConfig& config);
 
   // In order of construction; each uses those above it.
@@ -123,6 +129,7 @@ class Engine {
   std::unique_ptr<UsageLog> usage_;  // or null
   std::unique_ptr<ExpertStore> experts_;
   const GovernedStore* governed_ = nullptr;  // within experts_
+  PinnedExperts* pins_ = nullptr;            // within experts_; null: nothing is to be pinned
   std::unique_ptr<RowTable> embedding_;
   std::vector<IdTable> id_tables_;
   std::unique_ptr<Model> model_;

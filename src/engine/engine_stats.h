@@ -5,6 +5,7 @@
 
 #include "residency/expert_store.h"
 #include "residency/governed_store.h"
+#include "residency/policies/pinned_experts.h"
 #include "residency/row_table.h"
 #include "residency/trunk_store.h"
 
@@ -18,13 +19,14 @@ struct EngineStats {
   double disk_busy_seconds = 0;  // time in which at least one read was under way
   // If EngineOptions::time_operations: spent in operations on numbers, and in looking at the clock for it.
   double operation_seconds = 0, watching_seconds = 0;
+  PinStats pins = {};
 
   std::uint64_t bytes_read() const { return trunk.bytes_read + experts.bytes_read + embedding.bytes_read; }
   // Time in which the engine waited for reads.
   double exposed_seconds() const { return trunk.exposed_seconds + experts.exposed_seconds + embedding.exposed_seconds; }
 };
 
-// What was done between two looks. Slots are no doing: they are those of the later one.
+// What was done between two looks. Slots and pins are no doing: they are those of the later one.
 inline EngineStats operator-(EngineStats now, const EngineStats& before) {
   now.trunk.bytes_read -= before.trunk.bytes_read;
   now.trunk.exposed_seconds -= before.trunk.exposed_seconds;
@@ -39,6 +41,7 @@ inline EngineStats operator-(EngineStats now, const EngineStats& before) {
   now.embedding.exposed_seconds -= before.embedding.exposed_seconds;
   now.governor.given_back_bytes -= before.governor.given_back_bytes;
   now.governor.times -= before.governor.times;
+  now.pins.hits -= before.pins.hits;
   now.disk_busy_seconds -= before.disk_busy_seconds;
   now.operation_seconds -= before.operation_seconds;
   now.watching_seconds -= before.watching_seconds;

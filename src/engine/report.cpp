@@ -84,7 +84,9 @@ nlohmann::json to_json(const RunReport& report, const Engine& engine) {
        {{"requests", report.stats.experts.requests},
         {"hits", report.stats.experts.hits},
         {"expected", report.stats.experts.expected},
-        {"expected_rightly", report.stats.experts.expected_rightly}}},
+        {"expected_rightly", report.stats.experts.expected_rightly},
+        {"pinned", report.stats.pins.pinned},
+        {"pinned_hits", report.stats.pins.hits}}},
       {"io",
        {{"exposed_s", report.stats.exposed_seconds()},
         {"unpack_s", report.stats.trunk.unpack_seconds},
@@ -132,6 +134,9 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   if (stats.experts.expected > 0)
     text += fmt::format("\nread because a router named them early: {} experts, {} of them rightly",
                         format_count(stats.experts.expected), format_count(stats.experts.expected_rightly));
+  if (stats.pins.pinned > 0)
+    text += fmt::format("\nexperts pinned: {}; they were found in memory {} times",
+                        format_count(static_cast<std::uint64_t>(stats.pins.pinned)), format_count(stats.pins.hits));
   if (made.drafted > 0)
     text += fmt::format("\ndrafts: {} of {} tokens were right ({})", format_count(made.accepted),
                         format_count(made.drafted), percent(made.accepted, made.drafted));

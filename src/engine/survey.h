@@ -52,7 +52,9 @@ struct EngineOptions {
   Numerics numerics = Numerics::exact;  // what products are made of: fast is another set of results, not with parity
   Speculate speculate = Speculate::off;
   bool read_named = false;  // reads of experts begin when a router names them before its time; costs or saves time
-  bool preload = true;      // where every expert has a slot, all are read while nothing else is
+  // What stays in memory is read while nothing else is, and what earlier runs used counts.
+  bool preload = true;
+  int pin_percent = 0;  // of the expert slots: for experts that were used most, chosen between turns
   // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
   std::string usage_file, usage_folder;
   MemoryFolders memory_folders = {};  // where the system tells of its memory while the engine runs

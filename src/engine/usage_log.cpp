@@ -1,7 +1,6 @@
 // See usage_log.h.
 #include "engine/usage_log.h"
 
-#include <limits>
 #include <utility>
 
 namespace sluice {
@@ -13,11 +12,11 @@ constexpr std::chrono::minutes kWhile{5};
 }  // namespace
 
 UsageLog::UsageLog(std::string path, UsageOwner owner)
-    : path_(std::move(path)), owner_(std::move(owner)), counted_(owner_.layers, owner_.experts) {
+    : path_(std::move(path)), owner_(std::move(owner)), known_(owner_.layers, owner_.experts), counted_(known_) {
   ReadUsage read = read_usage(path_, owner_);
   refusal_ = std::move(read.refusal);
   foreign_ = read.fate == UsageFate::foreign;
-  hottest_ = read.usage.hottest(std::numeric_limits<std::size_t>::max());
+  known_ = std::move(read.usage);
 }
 
 Result<> UsageLog::write() {

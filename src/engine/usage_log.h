@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "residency/usage.h"
 
@@ -15,8 +14,8 @@ class UsageLog {
   UsageLog(std::string path, UsageOwner owner);
 
   const std::string& refusal() const { return refusal_; }  // empty: nothing is wrong
-  // As of when it was opened, most used first. Can be had once.
-  std::vector<ExpertKey> take_hottest() { return std::move(hottest_); }
+  // As of when it was opened. Can be had once.
+  ExpertUsage take_known() { return std::move(known_); }
   ExpertUsage& counted() { return counted_; }  // since it was last written
 
   // Adds what was counted to what the file holds by now. Nothing where nothing was counted, or where the file is
@@ -32,8 +31,7 @@ class UsageLog {
   UsageOwner owner_;
   std::string refusal_;
   bool foreign_ = false;
-  std::vector<ExpertKey> hottest_;
-  ExpertUsage counted_;
+  ExpertUsage known_, counted_;
   Clock::time_point written_ = Clock::now();
 };
 

@@ -9,15 +9,16 @@
 #include "residency/policies/layer_recency.h"
 #include "residency/policies/lfu.h"
 #include "residency/policies/lru.h"
+#include "residency/policies/pinned_experts.h"
 
 namespace sluice {
 
 namespace {
 
 using Make = std::unique_ptr<EvictionPolicy> (*)(PolicyShape);
-constexpr std::array<std::string_view, 5> kNames = {"default", "expected_use", "layer_recency", "lfu", "lru"};
-constexpr std::array<Make, kNames.size()> kMakers = {make_blended_use, make_expected_use, make_layer_recency, make_lfu,
-                                                     make_lru};
+constexpr std::array<std::string_view, 6> kNames = {"default", "expected_use", "layer_recency", "lfu", "lru", "pinned"};
+constexpr std::array<Make, kNames.size()> kMakers = {make_blended_use, make_expected_use, make_layer_recency,
+                                                     make_lfu,         make_lru,          make_pinned_experts};
 
 }  // namespace
 

@@ -40,13 +40,18 @@ class EvictionPolicy {
   virtual void filled(int slot, ExpertKey key) = 0;  // the slot now holds this expert; slot >= 0
   // The filled slot that goes; it holds nothing afterwards. Requires: may_go is true for one of them at least.
   virtual int victim(FunctionRef<bool(int slot)> may_go) = 0;
+  // A request for text has ended, and no pass is under way: for what is to change rarely.
+  virtual void between_turns() {}
 };
 
 struct PolicyShape {
   int layers = 0, experts = 0;
-  int slots = 0;  // about how many experts stay from one request to the next
-  int top_k = 1;  // experts of one row in one layer
+  int slots = 0;         // about how many experts stay from one request to the next
+  int top_k = 1;         // experts of one row in one layer
+  int pin_percent = 25;  // of the slots: of policies that pin
 };
+
+inline constexpr int kMostPinPercent = 50;  // the others are what a policy chooses with
 
 // "default" is the shipped one. Null if there is no such policy.
 std::unique_ptr<EvictionPolicy> make_policy(std::string_view name, PolicyShape shape);

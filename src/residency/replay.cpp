@@ -74,6 +74,7 @@ class Room {
   }
 
   void request(const TraceLine& line) {
+    if (line.begins_turn) policy_.between_turns();
     for (const ExpertUse& use : line.uses) {
       const bool hit = slot_of({line.layer, use.expert}) >= 0;
       ++counts_.requests;

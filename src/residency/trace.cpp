@@ -89,8 +89,9 @@ class Parser {
     if (numbers_[0] == 1) ++decode_widths_[ids.size()];
     if (foreseen_layer_ >= 0 && foreseen_layer_ != numbers_[2])
       return bad(fmt::format("is about layer {}, and what was foreseen about layer {}", layer, foreseen_layer_));
-    trace_.lines.push_back(
-        {numbers_[0] == 1, numbers_[1], static_cast<int>(numbers_[2]), count_uses(ids), std::exchange(foreseen_, {})});
+    const bool decode = numbers_[0] == 1, begins_turn = !decode && !trace_.lines.empty() && trace_.lines.back().decode;
+    trace_.lines.push_back({decode, numbers_[1], static_cast<int>(numbers_[2]), count_uses(ids),
+                            std::exchange(foreseen_, {}), begins_turn});
     foreseen_layer_ = -1;
     return {};
   }
@@ -171,6 +172,15 @@ std::uint64_t Trace::token_bytes() const {
   std::uint64_t bytes = 0;
   for (const std::uint64_t one : layer_bytes) bytes += one * static_cast<std::uint64_t>(top_k);
   return bytes;
+}
+
+void cut_into_turns(Trace& trace, int tokens) {
+  std::int64_t begin = trace.lines.front().token, before = begin;
+  for (TraceLine& line : trace.lines) {
+    line.begins_turn = line.token < before || line.token >= begin + tokens;  // tokens of another text count anew
+    if (line.begins_turn) begin = line.token;
+    before = line.token;
+  }
 }
 
 Result<Trace> parse_trace(std::istream& text, const std::string& name) {

@@ -28,6 +28,7 @@ struct TraceLine {
   std::vector<ExpertUse> uses;  // distinct, ascending
   // By AskedBefore: whom the layer's router would have named then, the best first. Empty: it was not asked.
   std::array<std::vector<int>, kForesights> foreseen = {};
+  bool begins_turn = false;  // the one before it was the last of a request for text
 };
 
 struct Trace {
@@ -41,7 +42,10 @@ struct Trace {
   std::uint64_t token_bytes() const;
 };
 
-// Fails with the line's number for what is not a trace.
+// From now on a turn ends after so many tokens, wherever texts do: for policies that settle something between turns.
+void cut_into_turns(Trace& trace, int tokens);
+
+// Fails with the line's number for what is not a trace. A prompt that follows decoded tokens begins a turn.
 Result<Trace> read_trace(const std::string& path);
 Result<Trace> parse_trace(std::istream& text, const std::string& name);
 

@@ -53,6 +53,23 @@ TEST(Trace, FindsTheShapeOfOthers) {
   EXPECT_EQ(parse("0 0 0 10 1 2 3\n0 0 1 10 4\n")->top_k, 1);
 }
 
+TEST(Trace, APromptAfterAnAnswerBeginsATurn) {
+  const auto begun = [](const Trace& trace) {
+    std::vector<std::size_t> lines;
+    for (std::size_t line = 0; line < trace.lines.size(); ++line)
+      if (trace.lines[line].begins_turn) lines.push_back(line);
+    return lines;
+  };
+  Result<Trace> trace = parse(
+      "0 0 0 10 1\n0 0 1 10 1\n0 1 0 10 1\n1 2 0 10 1\n1 2 1 10 1\n0 3 0 10 1\n0 3 1 10 1\n1 9 0 10 1\n0 0 0 10 1\n");
+  ASSERT_TRUE(trace.has_value());
+  EXPECT_EQ(begun(*trace), (std::vector<std::size_t>{5, 8}));
+  cut_into_turns(*trace, 2);
+  EXPECT_EQ(begun(*trace), (std::vector<std::size_t>{3, 7, 8}));
+  cut_into_turns(*trace, 100);
+  EXPECT_EQ(begun(*trace), (std::vector<std::size_t>{8}));
+}
+
 TEST(Trace, RefusesWhatIsNoTrace) {
   const std::string good = "1 0 0 10 1\n", shape = "# sluice routing trace: ";
   for (const auto& [text, what] : std::vector<std::pair<std::string, std::string>>{

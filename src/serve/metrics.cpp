@@ -76,6 +76,9 @@ std::string Metrics::text(const EngineLoad& load, std::uint64_t resident_bytes) 
   duration_.add_to("sluice_generation_seconds", "From the request to the end of its answer.", text);
   counter("sluice_expert_requests_total", "Experts that a layer asked for.", load.stats.experts.requests);
   counter("sluice_expert_hits_total", "Experts that were in memory then.", load.stats.experts.hits);
+  counter("sluice_expert_pinned_hits_total", "Pinned experts that were in memory when they were asked for.",
+          load.stats.pins.hits);
+  gauge("sluice_experts_pinned", "Experts that are pinned.", load.stats.pins.pinned);
   begin_series(text, "sluice_read_bytes_total", "counter", "Bytes of weights read from disk.");
   for (const auto& [what, bytes] :
        {std::pair{"trunk", load.stats.trunk.bytes_read}, std::pair{"experts", load.stats.experts.bytes_read},

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <stdexcept>
 #include <thread>
 
 #include "support/served.h"
@@ -69,29 +70,78 @@ TEST(ExpertUsage, AFileOfAnotherCheckpointIsLeftAlone) {
   EXPECT_EQ(text_of(file), before);
 }
 
+// Of a server for one sequence: so much memory beyond the least keeps some of the weights.
+Arguments with_room(int mib) {
+  const Arguments slots = {"--slots", "1", "--context", "512"};
+  const Outcome refusal = sluice(Arguments{"serve", demo_model().string(), "--memory", "1M"} + slots);
+  std::smatch least;
+  if (!std::regex_search(refusal.err, least, std::regex("--memory ([0-9]+)M"))) throw std::runtime_error(refusal.err);
+  return slots + Arguments{"--memory", std::to_string(std::stoi(least[1]) + mib) + "M"};
+}
+std::string answer_of(const Served& server) {
+  const auto reply = server.posted("/v1/completions",
+                                   R"({"model":"x","prompt":"One two three four","max_tokens":12,"temperature":0})");
+  return reply.at("choices").at(0).at("text");
+}
+
 // With room for some experts only, a server that nobody asks reads those that were used most, and then rests.
 TEST(ExpertUsage, AServerBeginsWithTheHottestExperts) {
   const TempDir scratch;
   const std::filesystem::path file = scratch / "usage";
   const std::string expected = generated(demo_model(), kRequest + with_usage(file)).report.at("text");
-  const Arguments slots = {"--slots", "1", "--context", "512"};
-  const Outcome refusal = sluice(Arguments{"serve", demo_model().string(), "--memory", "1M"} + slots);
-  std::smatch least;
-  ASSERT_TRUE(std::regex_search(refusal.err, least, std::regex("--memory ([0-9]+)M"))) << refusal.err;
-  const Arguments budget = {"--memory", std::to_string(std::stoi(least[1]) + 4) + "M"};  // the trunk and some experts
   const std::string read = "sluice_read_bytes_total{what=\"experts\"}";
   for (const bool known : {true, false}) {
-    const Served server(slots + budget + (known ? with_usage(file) : Arguments{"--preload", "off"}));
+    const Served server(with_room(4) + (known ? with_usage(file) : Arguments{"--preload", "off"}));
     double before = 0;
     for (int wait = 0; wait < 60 && (known ? before <= 0 || server.metric(read) > before : wait < 3); ++wait) {
       before = server.metric(read);
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
     EXPECT_EQ(before > 0, known);
-    const auto answer = server.posted("/v1/completions",
-                                      R"({"model":"x","prompt":"One two three four","max_tokens":12,"temperature":0})");
-    EXPECT_EQ(answer.at("choices").at(0).at("text"), expected);
+    EXPECT_EQ(answer_of(server), expected);
   }
+}
+
+// What history says was used most is pinned from the start: other experts stay in memory, the tokens are the same.
+TEST(ExpertUsage, PinsBeginWithTheHottestExperts) {
+  const TempDir scratch;
+  const std::filesystem::path file = scratch / "usage";
+  const Bounds bounds = memory_bounds(demo_model());
+  const Generated plain = generated(demo_model(), kRequest + with_usage(file));
+  EXPECT_EQ(plain.report.at("experts").at("pinned"), 0);
+  for (const int part : {4, 5}) {
+    SCOPED_TRACE(part);
+    const Arguments request = kRequest + with_usage(file) +
+                              Arguments{"--pin-experts", "50", "--memory", std::to_string(bounds.between(part, 8))};
+    const Generated run = generated(demo_model(), request);
+    EXPECT_EQ(run.answer(), plain.answer());
+    const auto& experts = run.report.at("experts");
+    EXPECT_GT(experts.at("pinned"), 0);
+    EXPECT_LE(experts.at("pinned"), run.report.at("memory").at("expert_slots").get<int>() / 2);
+    EXPECT_GT(experts.at("pinned_hits"), 0);
+    EXPECT_LE(experts.at("pinned_hits"), experts.at("hits"));
+    EXPECT_NE(run.outcome.err.find("experts pinned: "), std::string::npos) << run.outcome.err;
+    const Generated cold = generated(demo_model(), request + Arguments{"--preload", "off"});
+    EXPECT_EQ(cold.answer(), plain.answer());
+    EXPECT_EQ(cold.report.at("experts").at("pinned_hits"), 0);  // nothing is known before the first turn has ended
+  }
+}
+
+// Where nothing is known before, what a request has used is pinned when it has ended.
+TEST(ExpertUsage, AServerPinsBetweenRequests) {
+  const Served server(with_room(7) + Arguments{"--pin-experts", "50", "--preload", "off", "--usage", "off"});
+  const std::string pinned = "sluice_experts_pinned", hits = "sluice_expert_pinned_hits_total";
+  EXPECT_EQ(server.metric(pinned), 0);
+  const std::string expected = generated(demo_model(), kRequest).report.at("text");
+  EXPECT_EQ(answer_of(server), expected);
+  for (int wait = 0; wait < 100 && server.metric(pinned) == 0; ++wait)  // the answer is there before the count is
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GT(server.metric(pinned), 0);
+  EXPECT_EQ(server.metric(hits), 0);
+  EXPECT_EQ(answer_of(server), expected);
+  for (int wait = 0; wait < 100 && server.metric(hits) == 0; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_GT(server.metric(hits), 0);
 }
 
 TEST(ExpertUsage, ARunThatIsTracedReadsNothingAheadOfNeed) {

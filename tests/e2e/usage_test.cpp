@@ -43,6 +43,8 @@ TEST(Usage, WrongValuesEndWithOneOrTwo) {
                                                       {"--ids", "1,99999999"},
                                                       {"--layers", "1000"},
                                                       {"--prompt-file", "/nowhere/prompt"},
+                                                      {"--pin-experts", "51"},
+                                                      {"--pin-experts", "-1"},
                                                       {"--temperature", "-1"}}) {
     SCOPED_TRACE(more[0]);
     const Arguments prompt =
