@@ -119,11 +119,13 @@ std::unique_ptr<EvictionPolicy> Engine::expert_policy(const ExpertUsage* known) 
                           .top_k = config().experts_per_token(),
                           .pin_percent = options.pin_percent};
   std::unique_ptr<EvictionPolicy> policy = make_policy("default", shape);
-  if (options.pin_percent == 0) return policy;
-  auto pinned = std::make_unique<PinnedExperts>(std::move(policy), shape);
-  if (known != nullptr) pinned->begin_with(known->counts());
-  pins_ = pinned.get();
-  return pinned;
+  if (options.pin_percent > 0) {
+    auto pinned = std::make_unique<PinnedExperts>(std::move(policy), shape);
+    pins_ = pinned.get();
+    policy = std::move(pinned);
+  }
+  if (known != nullptr) policy->begin_with(known->counts());
+  return policy;
 }
 
 void Engine::open_experts(const UsagePlace* place) {

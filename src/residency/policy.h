@@ -35,6 +35,8 @@ struct ExpertUse {
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
+  // Before all else, if anything is known: what earlier runs used, [layers * experts]. It may mislead.
+  virtual void begin_with(std::span<const std::uint32_t> uses) { static_cast<void>(uses); }
   // A layer's request begins: called once per (step, layer) with all experts that will be used, resident or not.
   virtual void requested(int layer, std::span<const ExpertUse> uses) = 0;
   virtual void filled(int slot, ExpertKey key) = 0;  // the slot now holds this expert; slot >= 0

@@ -143,6 +143,21 @@ TEST(Policy, TheDefaultCountsRows) {
   EXPECT_EQ(policy->victim([](int) { return true; }), 1);
 }
 
+// What was read before anybody asked stays if earlier runs say that it is used often; else it goes first.
+TEST(Policy, TheDefaultKnowsEarlierRuns) {
+  for (const bool known : {false, true}) {
+    const auto policy = make_policy("default", {.layers = 2, .experts = 4, .slots = 3, .top_k = 1});
+    if (known) policy->begin_with(std::vector<std::uint32_t>{1, 60, 1, 2, 1, 1, 1, 61});
+    policy->filled(0, {0, 1});
+    policy->filled(1, {1, 3});
+    policy->requested(0, std::vector<ExpertUse>{{2, 1}});
+    policy->filled(2, {0, 2});
+    policy->requested(1, std::vector<ExpertUse>{{3, 1}});
+    policy->requested(0, std::vector<ExpertUse>{{3, 1}});
+    EXPECT_EQ(policy->victim([](int) { return true; }), known ? 2 : 0);
+  }
+}
+
 TEST(Policy, UnknownNamesGiveNothing) {
   for (std::string_view name : policy_names()) EXPECT_NE(make_policy(name, {1, 1, 1}), nullptr);
   EXPECT_EQ(make_policy("clairvoyant", {1, 1, 1}), nullptr);

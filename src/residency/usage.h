@@ -1,8 +1,8 @@
 // How often each expert of a checkpoint was used, over all its runs: what a cache is filled with before anybody asks.
 //
-// It decides what is read while the disk is idle and nothing else, so it may be wrong, old or lost. The file is small
-// (4 bytes for each expert), versioned, tied to its checkpoint and checked; it gets its name only when it is whole.
-// Several runs may write it: each adds what it counted to what is there.
+// It decides what is read while the disk is idle and what a policy begins with, so it may be wrong, old or lost. The
+// file is small (4 bytes for each expert), versioned, tied to its checkpoint and checked; it gets its name only when it
+// is whole. Several runs may write it: each adds what it counted to what is there.
 //
 //   "sluice usage 1 KEY LAYERS EXPERTS\n", then LAYERS * EXPERTS counts as little-endian u32, then XXH3-64 of all that
 #pragma once

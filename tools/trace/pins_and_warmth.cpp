@@ -6,8 +6,9 @@
 //       -lfmt -lxxhash -o build/pins_and_warmth && build/pins_and_warmth TRACE TURN_TOKENS CAPACITY...
 //
 // Pins: for several shares of the slots, chosen anew every TURN_TOKENS tokens (0: where the trace's own turns end).
-// Warm: the first half of the trace is only counted; of the second half, hits from an empty cache and from one that
-// begins with the hottest ones. A capacity is in MiB, or with % a share of the experts of the trace.
+// Warm: the first half of the trace is only counted; of the second half, hits if nothing is known, if the policy knows
+// the counts, if the hottest experts are in memory too, and the same with experts mistaken for others. A capacity is in
+// MiB, or with % a share of the experts of the trace.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -29,9 +30,11 @@ struct Hits {
   double percent() const { return 100.0 * static_cast<double>(hits) / static_cast<double>(requests); }
 };
 
-// Of these lines of the trace, in so many slots that begin with these experts.
-Hits hits_of(const Trace& trace, const std::vector<TraceLine>& lines, int slots, const std::vector<ExpertKey>& warm) {
+// Of these lines of the trace, in so many slots: the policy knows of these uses (or null), and the hottest of them are
+// there (`warm`).
+Hits hits_of(const Trace& trace, const std::vector<TraceLine>& lines, int slots, const ExpertUsage* known, bool warm) {
   const auto policy = make_policy("default", shape_of(trace, slots));
+  if (known != nullptr) policy->begin_with(known->counts());
   std::map<std::pair<int, int>, int> slot_of;
   std::map<int, std::pair<int, int>> held;
   std::vector<int> free;
@@ -43,7 +46,8 @@ Hits hits_of(const Trace& trace, const std::vector<TraceLine>& lines, int slots,
     slot_of[held[slot]] = slot;
     policy->filled(slot, key);
   };
-  for (const ExpertKey key : warm) fill(key);
+  if (warm)
+    for (const ExpertKey key : known->hottest(static_cast<std::size_t>(slots))) fill(key);
   Hits count;
   for (const TraceLine& line : lines) {
     policy->requested(line.layer, line.uses);
@@ -67,19 +71,27 @@ Hits hits_of(const Trace& trace, const std::vector<TraceLine>& lines, int slots,
   return count;
 }
 
-// Hits of the first tokens of the second half.
+// Hits of the first tokens of the second half, if the first one is known, or with every expert of it mistaken for
+// another one.
 void begin_warm(const Trace& trace, int slots) {
   std::int64_t last = 0;
   for (const TraceLine& line : trace.lines) last = std::max(last, line.token);
-  ExpertUsage usage(trace.layers, trace.experts);
-  for (const TraceLine& line : trace.lines)
-    if (line.token <= last / 2) usage.add(line.layer, line.uses);
+  ExpertUsage usage(trace.layers, trace.experts), mistaken(trace.layers, trace.experts);
+  for (const TraceLine& line : trace.lines) {
+    if (line.token > last / 2) continue;
+    std::vector<ExpertUse> others;
+    for (const ExpertUse& use : line.uses) others.push_back({trace.experts - 1 - use.expert, use.rows});
+    usage.add(line.layer, line.uses);
+    mistaken.add(line.layer, others);
+  }
   for (const int tokens : {1, 4, 16, 1000}) {
     std::vector<TraceLine> lines;
     for (const TraceLine& line : trace.lines)
       if (line.token > last / 2 && line.token <= last / 2 + tokens) lines.push_back(line);
-    std::printf("  first %4d tokens: cold %.1f %%, warm %.1f %%\n", tokens, hits_of(trace, lines, slots, {}).percent(),
-                hits_of(trace, lines, slots, usage.hottest(static_cast<std::size_t>(slots))).percent());
+    std::printf(
+        "  first %4d tokens: nothing known %.1f %%, known %.1f %%, and read before %.1f %%, mistaken %.1f %%\n", tokens,
+        hits_of(trace, lines, slots, nullptr, false).percent(), hits_of(trace, lines, slots, &usage, false).percent(),
+        hits_of(trace, lines, slots, &usage, true).percent(), hits_of(trace, lines, slots, &mistaken, true).percent());
   }
 }
 

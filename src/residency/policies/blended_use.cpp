@@ -18,6 +18,7 @@ class BlendedUse final : public EvictionPolicy {
   explicit BlendedUse(PolicyShape shape)
       : layers_(shape.layers), history_(shape), choice_(shape), ranks_(shape.layers) {}
 
+  void begin_with(std::span<const std::uint32_t> uses) override { history_.begin_with(uses); }
   void requested(int layer, std::span<const ExpertUse> uses) override {
     if (history_.begins_step(layer)) choice_.step(history_);
     // What a chunk of many rows uses says little about the next row, which is what blends are judged by.

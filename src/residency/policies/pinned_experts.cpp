@@ -27,6 +27,7 @@ PinnedExperts::PinnedExperts(std::unique_ptr<EvictionPolicy> inside, PolicyShape
 
 void PinnedExperts::begin_with(std::span<const std::uint32_t> uses) {
   SLUICE_CHECK(uses.size() == uses_.size());
+  inside_->begin_with(uses);
   double all = 0;
   for (const std::uint32_t one : uses) all += one;
   if (all == 0) return;

@@ -33,7 +33,7 @@ class PinnedExperts final : public EvictionPolicy {
   PinnedExperts(std::unique_ptr<EvictionPolicy> inside, PolicyShape shape);
 
   // Uses of earlier runs, [layers * experts]: they count as a turn of 256 tokens at most, and say what is pinned first.
-  void begin_with(std::span<const std::uint32_t> uses);
+  void begin_with(std::span<const std::uint32_t> uses) override;
   void requested(int layer, std::span<const ExpertUse> uses) override;
   void filled(int slot, ExpertKey key) override;
   int victim(FunctionRef<bool(int slot)> may_go) override;

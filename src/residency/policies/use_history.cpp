@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 namespace sluice {
 
 namespace {
 
 constexpr std::array<double, 3> kDecay = {0.9, 0.96, 0.2};  // recent, lasting, latest
+constexpr std::array<double, 2> kKnownRows = {4, 8};        // recent, lasting: what earlier runs count
 constexpr double kOverlapWeight = 4;
 constexpr double kDoubtLayers = 0.5;  // overlaps of this share of the layers are taken to be 0 until seen
 constexpr double kFewRows = 4;        // a batch this small is compared with others
@@ -25,6 +27,22 @@ UseHistory::UseHistory(PolicyShape shape)
       requests_(static_cast<std::size_t>(shape.layers) * static_cast<std::size_t>(shape.experts), 0) {
   for (auto& used : used_) used.assign(requests_.size(), 0);
   for (auto& estimates : estimates_) estimates.assign(requests_.size(), 0);
+}
+
+void UseHistory::begin_with(std::span<const std::uint32_t> uses) {
+  for (int layer = 0; layer < layer_count_; ++layer) {
+    const std::span<const std::uint32_t> mine = uses.subspan(index(layer, 0), static_cast<std::size_t>(experts_));
+    const double rows = std::accumulate(mine.begin(), mine.end(), 0.0) / top_k_;
+    if (rows == 0) continue;
+    for (std::size_t kind = 0; kind < kKnownRows.size(); ++kind) {
+      layers_[static_cast<std::size_t>(layer)].seen[kind] = kKnownRows[kind];
+      for (int expert = 0; expert < experts_; ++expert) {
+        const double share = std::min(1.0, mine[static_cast<std::size_t>(expert)] / rows);
+        used_[kind][index(layer, expert)] = static_cast<float>(share * kKnownRows[kind]);
+        estimates_[kind][index(layer, expert)] = static_cast<float>(share);
+      }
+    }
+  }
 }
 
 double UseHistory::rows_of(std::span<const ExpertUse> uses) const {

@@ -37,8 +37,11 @@ class UseHistory {
   double rows_of(std::span<const ExpertUse> uses) const;
   void add(int layer, std::span<const ExpertUse> uses) { add(layer, uses, rows_of(uses)); }
   void add(int layer, std::span<const ExpertUse> uses, double rows);  // for who has asked for its rows already
+  // What earlier runs used, [layers * experts], counts in recent and lasting as a few rows before the first one do.
+  // Requires: nothing was added.
+  void begin_with(std::span<const std::uint32_t> uses);
 
-  // As of the layer's last request. All 0 for an expert that was never used.
+  // As of the layer's last request. All 0 for an expert that was never used and that nothing is known of.
   Signals signals(int layer, int expert) const;
   bool visited(int layer) const { return layers_[static_cast<std::size_t>(layer)].visits > 0; }
 

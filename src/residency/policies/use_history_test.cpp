@@ -26,8 +26,15 @@ struct Request {
 // requests[layer] from the first; the step in hand is behind for `behind` layers.
 struct Naive {
   std::vector<Request> requests[kLayers];
-  std::vector<int> step;  // layers of the step in hand
+  std::vector<int> step;             // layers of the step in hand
+  std::vector<std::uint32_t> known;  // uses before the first request, or empty
 
+  // Of the rows of earlier runs, which counted all experts of a layer once for each row that chose them.
+  double known_share(int layer, int expert) const {
+    double all = 0;
+    for (int other = 0; other < kExperts; ++other) all += known[index_of({layer, other}, kExperts)];
+    return known[index_of({layer, expert}, kExperts)] * kTopK / all;
+  }
   // Overlap of the step in hand with the one `back` before.
   double overlap(std::size_t back) const {
     double sum = 0;
@@ -58,17 +65,24 @@ struct Naive {
       used += request.marked(expert) ? more : 0;
       seen += more;
     }
+    if (!known.empty() && decay > 0.5) {  // as many rows of it, before the first request
+      const double weight = (decay > 0.95 ? 8 : 4) * std::pow(decay, rows_since);
+      used += weight * known_share(layer, expert);
+      seen += weight;
+    }
     return used / seen;
   }
 };
 
-TEST(UseHistory, SignalsAreTheirDefinitions) {
+void expect_definitions(const std::vector<std::uint32_t>& known) {
   UseHistory history({.layers = kLayers, .experts = kExperts, .slots = 10, .top_k = kTopK});
   Naive naive;
+  naive.known = known;
+  if (!known.empty()) history.begin_with(known);
   std::mt19937_64 random(7);
   for (int step = 0; step < 100; ++step) {
     naive.step.clear();
-    const int rows = step == 0 ? 29 : step % 17 == 5 ? 3 : step % 17 == 11 ? 9 : 1;
+    const int rows = step == 0 && known.empty() ? 29 : step % 17 == 5 ? 3 : step % 17 == 11 ? 9 : 1;
     for (int layer = step % 3 == 0 ? 0 : 1; layer < kLayers; ++layer) {
       EXPECT_EQ(history.begins_step(layer), naive.step.empty());
       std::vector<int> counts(kExperts, 0);
@@ -98,6 +112,23 @@ TEST(UseHistory, SignalsAreTheirDefinitions) {
       }
     }
   }
+}
+
+TEST(UseHistory, SignalsAreTheirDefinitions) { expect_definitions({}); }
+
+// What earlier runs used counts as 4 rows of it in recent and as 8 in lasting, and fades as they would.
+TEST(UseHistory, WhatWasKnownFades) {
+  std::vector<std::uint32_t> known;
+  for (int layer = 0; layer < kLayers; ++layer)
+    for (int expert = 0; expert < kExperts; ++expert) known.push_back(static_cast<std::uint32_t>(layer + expert * 5));
+  expect_definitions(known);
+  UseHistory history({.layers = 2, .experts = 4, .slots = 6, .top_k = 2});
+  history.begin_with(std::vector<std::uint32_t>{0, 0, 0, 0, 30'000, 10'000, 40'000, 0});
+  EXPECT_EQ(history.signals(0, 2), Signals{});  // nothing is known of the layer
+  EXPECT_FALSE(history.visited(1));
+  EXPECT_EQ(history.signals(1, 0), (Signals{0.75f, 0.75f, 0, 0}));
+  EXPECT_EQ(history.signals(1, 2), (Signals{1, 1, 0, 0}));
+  EXPECT_EQ(history.signals(1, 3), Signals{});
 }
 
 // A text that repeats itself every four steps: the expert of the next step stands out.
