@@ -5,8 +5,9 @@ Usage: engines.py check
        engines.py run [--checkpoint DIR] [--layers N] [--limits 2G,3G,5G,8G] [--tokens N] [--warm N] [--rounds N]
                       [--read-ahead KIB] [--json FILE]
 
-`check` feeds both the ids of a text on the bundled demo and compares the logits of every step, with weights widened to
-f32 (then llama.cpp rounds no activations) and as they are: without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth olmoe --scale full`) and its
+`check` feeds both the ids of a text on bundled demos (OLMoE; Kimi K3 as kimi_k3_to_gguf.py cuts it) and compares the
+logits of every step, with weights widened to f32 (then llama.cpp rounds no activations) and OLMoE's as they are:
+without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth olmoe --scale full`) and its
 GGUF in build-peer/ where they are missing, and then, for every limit, starts either engine in a memory cgroup of its
 own, by turns and in changing order. The limit counts everything, the page cache of a mapped file too. Both are fed the
 same random ids one by one; the first --warm steps do not count. What is read is the kernel's count of the process.
@@ -125,23 +126,34 @@ def decode(program, model, ids, *more):
         return [s[0] for s in done["steps"]], [s[1] for s in done["steps"]], array.array("f", file.read())
 
 
-def check(_):
-    demo = ROOT / "demo/olmoe"
+def agree(title, demo, ids, model, *more, most):
+    """Both on the same ids, llama.cpp also on what sluice chose, so that one other choice does not end it."""
+    ids, ours_next, ours = decode("sluice_tokens", demo, ids, "--new", "56")
+    _, theirs_next, theirs = decode("llama_tokens", model, ids, *more)
+    scale = math.sqrt(sum(a * a for a in ours) / len(ours))
+    errors = [abs(a - b) / scale for a, b in zip(ours, theirs)]
+    same = sum(a == b for a, b in zip(ours_next, theirs_next))
+    print(f"{title}, {len(ids)} steps: same likeliest next id in {same}; logits differ by at most {max(errors):.1e} of "
+          f"their root mean square, half of them by less than {statistics.median(errors):.1e}")
+    if len(ours) != len(theirs) or same < 0.95 * len(ids) or max(errors) > most:
+        sys.exit("engines.py: these two do not compute the same model")
+
+
+def prompt_of(demo):
     asked = subprocess.run([ROOT / "build/sluice", "run", demo, "--prompt", "Once upon a time there was", "--max-tokens",
                             "1", "--json", "-"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    ids, ours_next, ours = decode("sluice_tokens", demo, json.loads(asked.stdout)["prompt_ids"], "--new", "56")
-    scale = math.sqrt(sum(a * a for a in ours) / len(ours))
+    return json.loads(asked.stdout)["prompt_ids"]
+
+
+def check(_):
+    demo = ROOT / "demo/olmoe"
     for words, kv, most in (("f32", ["--kv", "f32"], 1e-4), ("bf16", [], 0.5)):
         model = PEER / f"check-{words}.gguf"
         convert(demo, model, words)
-        # llama.cpp is fed what sluice chose, so that one different choice does not end the comparison.
-        _, theirs_next, theirs = decode("llama_tokens", model, ids, *kv)
-        errors = [abs(a - b) / scale for a, b in zip(ours, theirs)]
-        same = sum(a == b for a, b in zip(ours_next, theirs_next))
-        print(f"{demo.name} in {words}, {len(ids)} steps: same likeliest next id in {same}; logits differ by at most "
-              f"{max(errors):.1e} of their root mean square, half of them by less than {statistics.median(errors):.1e}")
-        if same < 0.95 * len(ids) or max(errors) > most:
-            sys.exit("engines.py: these two do not compute the same model")
+        agree(f"olmoe in {words}", demo, prompt_of(demo), model, *kv, most=most)
+    both = PEER / "check-kimi-k3"
+    subprocess.run(["/usr/bin/python3", ROOT / "tools/peer/kimi_k3_to_gguf.py", ROOT / "demo/kimi-k3", both], check=True)
+    agree("kimi-k3 in f32", both, prompt_of(ROOT / "demo/kimi-k3"), both.with_suffix(".gguf"), "--kv", "f32", most=1e-3)
 
 
 def counted(done, warm):

@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(path) for path in (ROOT / "build-peer").glob("llama_cpp_python-*/vendor/llama.cpp/gguf-py")]
 import gguf  # noqa: E402
 
-WORDS = {"F32": numpy.float32, "BF16": numpy.uint16}
+WORDS = {"F32": numpy.float32, "BF16": numpy.uint16, "U8": numpy.uint8}
 LAYER = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
          "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
          "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate": "ffn_gate_inp"}
