@@ -5,9 +5,9 @@ Usage: engines.py check
        engines.py run [--checkpoint DIR] [--layers N] [--limits 2G,3G,5G,8G] [--tokens N] [--warm N] [--rounds N]
                       [--read-ahead KIB] [--json FILE]
 
-`check` feeds both the ids of a text on bundled demos (OLMoE; Kimi K3 as kimi_k3_to_gguf.py cuts it) and compares the
-logits of every step, with weights widened to f32 (then llama.cpp rounds no activations) and OLMoE's as they are:
-without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth olmoe --scale full`) and its
+`check` feeds both the same ids on bundled demos (OLMoE; Kimi K3 and DeepSeek-V4 as the converters fit them to llama.cpp)
+and compares the logits of every step, with weights widened to f32 (then llama.cpp rounds no activations) and OLMoE's as
+they are: without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth olmoe --scale full`) and its
 GGUF in build-peer/ where they are missing, and then, for every limit, starts either engine in a memory cgroup of its
 own, by turns and in changing order. The limit counts everything, the page cache of a mapped file too. Both are fed the
 same random ids one by one; the first --warm steps do not count. What is read is the kernel's count of the process.
@@ -126,9 +126,9 @@ def decode(program, model, ids, *more):
         return [s[0] for s in done["steps"]], [s[1] for s in done["steps"]], array.array("f", file.read())
 
 
-def agree(title, demo, ids, model, *more, most):
+def agree(title, demo, ids, model, *more, most, new=56):
     """Both on the same ids, llama.cpp also on what sluice chose, so that one other choice does not end it."""
-    ids, ours_next, ours = decode("sluice_tokens", demo, ids, "--new", "56")
+    ids, ours_next, ours = decode("sluice_tokens", demo, ids, "--new", str(new))
     _, theirs_next, theirs = decode("llama_tokens", model, ids, *more)
     scale = math.sqrt(sum(a * a for a in ours) / len(ours))
     errors = [abs(a - b) / scale for a, b in zip(ours, theirs)]
@@ -151,9 +151,12 @@ def check(_):
         model = PEER / f"check-{words}.gguf"
         convert(demo, model, words)
         agree(f"olmoe in {words}", demo, prompt_of(demo), model, *kv, most=most)
-    both = PEER / "check-kimi-k3"
-    subprocess.run(["/usr/bin/python3", ROOT / "tools/peer/kimi_k3_to_gguf.py", ROOT / "demo/kimi-k3", both], check=True)
-    agree("kimi-k3 in f32", both, prompt_of(ROOT / "demo/kimi-k3"), both.with_suffix(".gguf"), "--kv", "f32", most=1e-3)
+    draw = random.Random(1)
+    for family, ids in (("kimi-k3", prompt_of(ROOT / "demo/kimi-k3")),  # DeepSeek-V4: beyond what it compresses to one
+                        ("deepseek-v4", [draw.randrange(2, 1000) for _ in range(300)])):
+        both, converter = PEER / f"check-{family}", f"{family.replace('-', '_')}_to_gguf.py"
+        subprocess.run(["/usr/bin/python3", ROOT / "tools/peer" / converter, ROOT / "demo" / family, both], check=True)
+        agree(f"{family} in f32", both, ids, both.with_suffix(".gguf"), "--kv", "f32", most=1e-3)
 
 
 def counted(done, warm):

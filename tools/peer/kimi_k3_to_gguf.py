@@ -7,7 +7,7 @@ Writes OUT/ in the released form, for sluice, and OUT.gguf. llama.cpp takes it t
 the other kind and that all norms share one epsilon, as in the release; the bundled demo differs in both, so OUT has the
 lower number of heads (the others are cut away) and one epsilon. Its text is nonsense then, but its numbers are as wide
 and as large as a trained model's. All weights are widened: experts decoded from MXFP4, the rest from bf16. Needs what
-olmoe_to_gguf.py needs.
+checkpoints.py needs.
 """
 import json
 import pathlib
@@ -15,11 +15,8 @@ import sys
 
 import numpy
 
-from olmoe_to_gguf import Checkpoint, gguf, wide
+from checkpoints import Checkpoint, from_mxfp4, gguf, wide, write_checkpoint
 
-WORDS = {numpy.dtype(numpy.uint8): "U8", numpy.dtype(numpy.uint16): "BF16", numpy.dtype(numpy.float32): "F32"}
-MAGNITUDES = [0, .5, 1, 1.5, 2, 3, 4, 6]
-E2M1 = numpy.array(MAGNITUDES + [-m for m in MAGNITUDES], numpy.float32)
 PLAIN = {  # in a layer: our name, theirs
     "input_layernorm.weight": "attn_norm.weight", "post_attention_layernorm.weight": "ffn_norm.weight",
     "self_attn.q_proj.weight": "attn_q.weight", "self_attn.k_proj.weight": "attn_k.weight",
@@ -55,29 +52,8 @@ def cut(name, tensor, linear, config, heads):
     return tensor[:heads * rows[last]] if last in rows else tensor[:, :heads * value] if last == "o_proj" else tensor
 
 
-def write_checkpoint(folder, config, tensors):
-    """One shard of safetensors, with its index."""
-    folder.mkdir(exist_ok=True)
-    header, at = {}, 0
-    for name, tensor in tensors.items():
-        header[name] = {"dtype": WORDS[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [at, at + tensor.nbytes]}
-        at += tensor.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    shard = "model-00001-of-00001.safetensors"
-    with open(folder / shard, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for tensor in tensors.values():
-            file.write(numpy.ascontiguousarray(tensor).tobytes())
-    (folder / "model.safetensors.index.json").write_text(json.dumps(
-        {"metadata": {"total_size": at}, "weight_map": {name: shard for name in tensors}}))
-    (folder / "config.json").write_text(json.dumps(config))
-
-
 def expert(tensors, name):
-    packed, scales = tensors[f"{name}.weight_packed"], tensors[f"{name}.weight_scale"]
-    codes = numpy.stack([packed & 15, packed >> 4], axis=-1).reshape(packed.shape[0], -1)
-    return E2M1[codes] * numpy.ldexp(numpy.float32(1), scales.astype(numpy.int32) - 127).repeat(32, axis=1)
+    return from_mxfp4(tensors[f"{name}.weight_packed"], tensors[f"{name}.weight_scale"])
 
 
 def layer_tensors(tensors, config, layer):
@@ -166,7 +142,7 @@ def main():
         tensors[name] = tensor
     text["num_attention_heads"] = text["num_key_value_heads"] = linear["num_heads"] = heads
     text["mla_norm_eps"] = text["rms_norm_eps"]
-    write_checkpoint(out, config, tensors)
+    write_checkpoint(out, config, tensors, checkpoint.kind)
     write_gguf(out.with_suffix(".gguf"), text, tensors)
 
 

@@ -5,8 +5,8 @@ Usage: olmoe_to_gguf.py CHECKPOINT OUT.gguf [f32]
 
 The same numbers: bf16 stays bf16, but for norms and routers, which llama.cpp wants in f32 (a bf16 number is an f32
 number); with `f32` all weights are widened so, and then llama.cpp rounds no activations. The experts of a layer become one tensor. There is no tokenizer in it: ids go in and come out. llama.cpp's own
-converter does the same with a released checkpoint, but wants a tokenizer it knows. Needs Debian's python3-numpy, and
-llama.cpp's module gguf from the source that setup.sh unpacks.
+converter does the same with a released checkpoint, but wants a tokenizer it knows. Needs what
+checkpoints.py needs.
 """
 import json
 import pathlib
@@ -14,37 +14,12 @@ import sys
 
 import numpy
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path += [str(path) for path in (ROOT / "build-peer").glob("llama_cpp_python-*/vendor/llama.cpp/gguf-py")]
-import gguf  # noqa: E402
+from checkpoints import WORDS, Checkpoint, gguf, wide
 
-WORDS = {"F32": numpy.float32, "BF16": numpy.uint16, "U8": numpy.uint8}
 LAYER = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
          "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
          "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate": "ffn_gate_inp"}
 EXPERTS = {"gate_proj": "ffn_gate_exps", "up_proj": "ffn_up_exps", "down_proj": "ffn_down_exps"}
-
-
-class Checkpoint:
-    def __init__(self, folder):
-        self.tensors = {}
-        for shard in sorted(folder.glob("*.safetensors")):
-            with open(shard, "rb") as file:
-                length = int.from_bytes(file.read(8), "little")
-                for name, entry in json.loads(file.read(length)).items():
-                    if name != "__metadata__":
-                        self.tensors[name] = (shard, entry, 8 + length)
-
-    def __getitem__(self, name):
-        shard, entry, base = self.tensors[name]
-        begin, end = entry["data_offsets"]
-        words = WORDS[entry["dtype"]]
-        return numpy.fromfile(shard, words, (end - begin) // words().itemsize, offset=base + begin).reshape(
-            entry["shape"])
-
-
-def wide(tensor):
-    return tensor if tensor.dtype == numpy.float32 else (tensor.astype(numpy.uint32) << 16).view(numpy.float32)
 
 
 def tensors(checkpoint, config):
