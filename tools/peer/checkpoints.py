@@ -34,6 +34,9 @@ class Checkpoint:
     def kind(self, name):
         return self.tensors[name][1]["dtype"]
 
+    def __contains__(self, name):
+        return name in self.tensors
+
     def __getitem__(self, name):
         shard, entry, base = self.tensors[name]
         begin, end = entry["data_offsets"]
@@ -59,6 +62,28 @@ def from_mxfp4(packed, scales):
 def from_fp8(codes, scales):
     rows, cols = codes.shape
     return E4M3[codes] * e8m0(scales).repeat(128, axis=0)[:rows].repeat(128, axis=1)[:, :cols]
+
+
+def mxfp4_blocks(packed, scales):
+    """In ggml's blocks of 17 bytes: the scale, then columns j and j + 16 in one byte. [rows, groups * 17]"""
+    rows, groups = scales.shape
+    pairs = packed.reshape(rows, groups, 16)
+    codes = numpy.stack([pairs & 15, pairs >> 4], axis=-1).reshape(rows, groups, 32)
+    blocks = numpy.concatenate([scales[..., None], codes[..., :16] | codes[..., 16:] << 4], axis=-1)
+    return blocks.reshape(rows, groups * 17)
+
+
+def write_gguf_tensors(writer, tensors):
+    """tensors() yields names, arrays and their type in GGUF (None: the array's own); called twice, so that one tensor
+    at a time is in memory."""
+    for name, tensor, kind in tensors():
+        writer.add_tensor_info(name, tensor.shape, tensor.dtype, tensor.nbytes, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for _, tensor, _ in tensors():
+        writer.write_tensor_data(numpy.ascontiguousarray(tensor))
+    writer.close()
 
 
 def write_checkpoint(folder, config, tensors, kind_of):

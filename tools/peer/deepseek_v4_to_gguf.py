@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""A small DeepSeek-V4 checkpoint as a GGUF file in f32, for llama.cpp, and the checkpoint that both can run.
+"""A DeepSeek-V4 checkpoint as a GGUF file, for llama.cpp.
 
-Usage: deepseek_v4_to_gguf.py CHECKPOINT OUT
+Usage: deepseek_v4_to_gguf.py CHECKPOINT OUT.gguf
+       deepseek_v4_to_gguf.py CHECKPOINT OUT
 
-Writes OUT/ in the released form, for sluice, and OUT.gguf. llama.cpp compresses 4 or 128 positions into one, as the
+The first form keeps what is stored, as llama.cpp's own converter does: experts in MXFP4, bf16 as bf16, and FP8, which
+GGUF has not, as Q8_0 (8.5 bits a weight instead of 8, rounded once more).
+
+The second is for small ones whose logits are compared: all weights widened to f32 in OUT.gguf, and OUT/ in the released
+form, for sluice, fitted to sizes that llama.cpp takes for granted. It compresses 4 or 128 positions into one, as the
 release does; where the checkpoint has another number than 4, OUT has 128 and what is added to each place is repeated.
 And it turns the vectors of the indexer by a matrix of 64 or more rows; OUT has zeros between to make them as wide. Its
-text may be nonsense then, but its numbers are as large as a trained model's. All weights are widened:
-experts decoded from MXFP4, other matrices from FP8, the rest from bf16. The draft head is left out. Needs what
-checkpoints.py needs.
+text may be nonsense then, but its numbers are as large as a trained model's.
+
+The draft head is left out. Needs what checkpoints.py needs.
 """
 import json
 import pathlib
@@ -16,7 +21,8 @@ import sys
 
 import numpy
 
-from checkpoints import Checkpoint, from_fp8, from_mxfp4, gguf, wide, write_checkpoint
+from checkpoints import (Checkpoint, from_fp8, from_mxfp4, gguf, mxfp4_blocks, wide, write_checkpoint,
+                         write_gguf_tensors)
 
 INDEX_WIDTH = 64
 WHOLE = {"embed": "token_embd", "norm": "output_norm", "head": "output", "hc_head_fn": "output_hc_fn",
@@ -35,36 +41,65 @@ LAYER = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm", "attn.attn_sink": "at
                                                     for part in ("fn", "base", "scale")}}
 
 
-def widened(tensors, name):
-    """The tensor NAME or NAME.weight, or None."""
-    if f"{name}.scale" in tensors:
-        return from_fp8(tensors[f"{name}.weight"], tensors[f"{name}.scale"])
-    for full in (name, f"{name}.weight"):
-        if full in tensors:
-            return wide(tensors[full])
-    return None
+class Stored:
+    """Tensors as GGUF can have them without losing bytes; each with its type there."""
+
+    def __init__(self, tensors):
+        self.tensors = tensors
+
+    def matrix(self, name):
+        """The tensor NAME or NAME.weight, or None."""
+        if f"{name}.scale" in self.tensors:
+            values = from_fp8(self.tensors[f"{name}.weight"], self.tensors[f"{name}.scale"])
+            return gguf.quants.quantize(values, gguf.GGMLQuantizationType.Q8_0), gguf.GGMLQuantizationType.Q8_0
+        for full in (name, f"{name}.weight"):
+            if full in self.tensors:
+                tensor = self.tensors[full]
+                if tensor.dtype != numpy.uint16 or tensor.ndim < 2 or name.endswith("ffn.gate"):
+                    return wide(tensor), None
+                return tensor, gguf.GGMLQuantizationType.BF16
+        return None
+
+    def expert(self, name):
+        return mxfp4_blocks(self.tensors[f"{name}.weight"], self.tensors[f"{name}.scale"])
+
+    experts = gguf.GGMLQuantizationType.MXFP4
 
 
-def all_tensors(tensors, config):
+class Widened(Stored):
+    """All of them in f32."""
+
+    def matrix(self, name):
+        if f"{name}.scale" in self.tensors:
+            return from_fp8(self.tensors[f"{name}.weight"], self.tensors[f"{name}.scale"]), None
+        found = super().matrix(name)
+        return found and (wide(found[0]), None)
+
+    def expert(self, name):
+        return from_mxfp4(self.tensors[f"{name}.weight"], self.tensors[f"{name}.scale"])
+
+    experts = None
+
+
+def all_tensors(form, config):
     for name, other in WHOLE.items():
-        yield f"{other}.weight", widened(tensors, name)
+        yield f"{other}.weight", *form.matrix(name)
     for layer in range(config["num_hidden_layers"]):
         ours, theirs = f"layers.{layer}.", f"blk.{layer}."
         for name, other in LAYER.items():
-            tensor = widened(tensors, ours + name)
+            tensor = form.matrix(ours + name)
             if tensor is not None:
-                yield f"{theirs}{other}.weight", tensor
+                yield f"{theirs}{other}.weight", *tensor
         if layer < config["num_hash_layers"]:
-            yield f"{theirs}ffn_gate_tid2eid.weight", tensors[f"{ours}ffn.gate.tid2eid"].astype(numpy.int32)
+            yield f"{theirs}ffn_gate_tid2eid.weight", form.tensors[f"{ours}ffn.gate.tid2eid"].astype(numpy.int32), None
         else:
-            yield f"{theirs}exp_probs_b.bias", tensors[f"{ours}ffn.gate.bias"]
+            yield f"{theirs}exp_probs_b.bias", form.tensors[f"{ours}ffn.gate.bias"], None
         for name, other in (("w1", "gate"), ("w2", "down"), ("w3", "up")):
-            experts = [f"{ours}ffn.experts.{i}.{name}" for i in range(config["n_routed_experts"])]
             yield f"{theirs}ffn_{other}_exps.weight", numpy.stack(
-                [from_mxfp4(tensors[f"{one}.weight"], tensors[f"{one}.scale"]) for one in experts])
+                [form.expert(f"{ours}ffn.experts.{i}.{name}") for i in range(config["n_routed_experts"])]), form.experts
 
 
-def write_gguf(out, config, tensors):
+def write_gguf(out, config, form):
     writer, layers, scaling = gguf.GGUFWriter(out, "deepseek4"), config["num_hidden_layers"], config["rope_scaling"]
     writer.add_vocab_size(config["vocab_size"])
     writer.add_context_length(config["max_position_embeddings"])
@@ -107,12 +142,7 @@ def write_gguf(out, config, tensors):
     writer.add_hyper_connection_epsilon(config["hc_eps"])
     writer.add_hash_layer_count(config["num_hash_layers"])
     writer.add_tokenizer_model("none")
-    for name, tensor in all_tensors(tensors, config):
-        writer.add_tensor(name, numpy.ascontiguousarray(tensor))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    write_gguf_tensors(writer, lambda: all_tensors(form, config))
 
 
 def spread(tensor, axis, blocks, config):
@@ -150,12 +180,15 @@ def main():
     source, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     config = json.loads((source / "config.json").read_text())
     checkpoint, tensors = Checkpoint(source), {}
+    if out.suffix in (".gguf", ".part"):
+        write_gguf(out, config, Stored(checkpoint))
+        return
     for name in checkpoint.tensors:
         tensors[name] = fit(name, checkpoint[name], config)
     config["index_head_dim"] = INDEX_WIDTH
     config["compress_ratios"] = [ratio if ratio in (0, 4) else 128 for ratio in config["compress_ratios"]]
     write_checkpoint(out, config, tensors, checkpoint.kind)
-    write_gguf(out.with_suffix(".gguf"), config, tensors)
+    write_gguf(out.with_suffix(".gguf"), config, Widened(tensors))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""sluice beside llama.cpp on one OLMoE checkpoint under the same memory limits: bytes read and seconds a token.
+"""sluice beside llama.cpp on one checkpoint under the same memory limits: bytes read and seconds a token.
 
 Usage: engines.py check
-       engines.py run [--checkpoint DIR] [--layers N] [--limits 2G,3G,5G,8G] [--tokens N] [--warm N] [--rounds N]
+       engines.py run [--family olmoe|deepseek-v4] [--limits 2G,3G,5G,8G] [--tokens N] [--warm N] [--rounds N]
                       [--read-ahead KIB] [--json FILE]
 
 `check` feeds both the same ids on bundled demos (OLMoE; Kimi K3 and DeepSeek-V4 as the converters fit them to llama.cpp)
 and compares the logits of every step, with weights widened to f32 (then llama.cpp rounds no activations) and OLMoE's as
-they are: without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth olmoe --scale full`) and its
-GGUF in build-peer/ where they are missing, and then, for every limit, starts either engine in a memory cgroup of its
-own, by turns and in changing order. The limit counts everything, the page cache of a mapped file too. Both are fed the
-same random ids one by one; the first --warm steps do not count. What is read is the kernel's count of the process.
-Before every start the files are dropped from the page cache, so that nothing comes for free.
+they are: without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth`; fewer
+layers, of DeepSeek-V4 fewer experts) and its GGUF in build-peer/ where they are missing, and then, for every limit,
+starts either engine in a memory cgroup of its own, by turns and in changing order. The limit counts everything, the page
+cache of a mapped file too. Both are fed the same random ids one by one; the first --warm steps do not count. What is
+read is the kernel's count of the process. Before every start the files are dropped from the page cache, so that nothing
+comes for free. llama.cpp is run without repacking, which would need all weights in memory of its own; where the limit
+allows that, with it too, and the faster one counts.
 
 How much the system reads ahead of a page fault decides how a mapped file fares under a limit. While llama.cpp runs,
 --read-ahead is set for its drive (128: Linux's default, and the best of those tried; 0 leaves it as it is) and put back
@@ -33,6 +35,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEER = ROOT / "build-peer"
+# How `run` makes a checkpoint; its converter; limits from a fifth of it to more than all.
+FAMILIES = {"olmoe": (["--layers", "8"], "olmoe_to_gguf.py", "2G,3G,5G,8G"),
+            "deepseek-v4": (["--layers", "6", "--experts", "64"], "deepseek_v4_to_gguf.py", "4G,5G,6G,12G")}
 UNITS = {"M": 1 << 20, "G": 1 << 30}
 
 
@@ -111,9 +116,9 @@ def start(program, model, ids, *more, limit=None):
     return {**json.loads(done.stdout), "peak_of_group_bytes": peak, "whole_s": seconds}
 
 
-def convert(checkpoint, out, *words):
+def convert(converter, checkpoint, out, *words):
     part = out.with_suffix(".part")
-    subprocess.run(["/usr/bin/python3", ROOT / "tools/peer/olmoe_to_gguf.py", checkpoint, part, *words], check=True)
+    subprocess.run(["/usr/bin/python3", ROOT / "tools/peer" / converter, checkpoint, part, *words], check=True)
     part.rename(out)
 
 
@@ -149,7 +154,7 @@ def check(_):
     demo = ROOT / "demo/olmoe"
     for words, kv, most in (("f32", ["--kv", "f32"], 1e-4), ("bf16", [], 0.5)):
         model = PEER / f"check-{words}.gguf"
-        convert(demo, model, words)
+        convert("olmoe_to_gguf.py", demo, model, words)
         agree(f"olmoe in {words}", demo, prompt_of(demo), model, *kv, most=most)
     draw = random.Random(1)
     for family, ids in (("kimi-k3", prompt_of(ROOT / "demo/kimi-k3")),  # DeepSeek-V4: beyond what it compresses to one
@@ -166,48 +171,73 @@ def counted(done, warm):
             "bytes_per_token": statistics.fmean(step[3] for step in steps)}
 
 
-def run(flags):
-    checkpoint = flags.checkpoint or PEER / f"olmoe-{flags.layers}"
+def prepare(family):
+    """The checkpoint and its GGUF, made where they are missing."""
+    options, converter, _ = FAMILIES[family]
+    checkpoint, model = PEER / f"full-{family}", PEER / f"full-{family}.gguf"
     if not (checkpoint / "model.safetensors.index.json").exists():
-        subprocess.run([ROOT / "build/sluice", "synth", "olmoe", checkpoint, "--scale", "full", "--layers",
-                        str(flags.layers)], check=True)
-    model = PEER / f"{checkpoint.name}.gguf"
+        subprocess.run([ROOT / "build/sluice", "synth", family, checkpoint, "--scale", "full", *options], check=True)
     if not model.exists():
-        convert(checkpoint, model)
-    config = json.loads((checkpoint / "config.json").read_text())
-    draw = random.Random(1)
-    ids = [draw.randrange(config["vocab_size"]) for _ in range(flags.warm + flags.tokens)]
-    found = {}
-    print(f"{checkpoint.name}: {model.stat().st_size / 1e9:.1f} GB; {flags.tokens} tokens after {flags.warm}, "
-          f"{flags.rounds} rounds")
-    for round_ in range(flags.rounds):
-        for limit in flags.limits.split(","):
-            engines = [("sluice", "sluice_tokens", checkpoint, ["--memory", limit]),
-                       ("llama.cpp", "llama_tokens", model, [])]
-            for name, program, where, more in engines[::-1] if round_ % 2 else engines:
-                with read_ahead(flags.read_ahead if name == "llama.cpp" else 0, where):
-                    done = start(program, where, ids, *more, "--threads", str(flags.threads), limit=size(limit))
-                if done is None:
-                    print(f"{limit:>6} {name:10} did not finish")
-                    continue
-                entry = {**counted(done, flags.warm), "load_s": done["load_s"], "next": [s[1] for s in done["steps"]],
-                         "peak_of_group_bytes": done["peak_of_group_bytes"], "peak_rss_bytes": done["peak_rss_bytes"]}
-                found.setdefault(limit, {}).setdefault(name, []).append(entry)
-                print(f"{limit:>6} {name:10} {entry['s_per_token']:8.3f} s  {entry['bytes_per_token'] / 1e6:8.1f} MB read  "
-                      f"loaded in {entry['load_s']:.1f} s, at most {entry['peak_of_group_bytes'] / 1e9:.2f} GB", flush=True)
-    print("\n| limit | sluice: a token | read | llama.cpp: a token | read | times as fast | of its reads |")
+        convert(converter, checkpoint, model)
+    return checkpoint, model
+
+
+def measure(flags, limit, name, program, where, ids, more):
+    """One start of one engine under a limit, told in a line; None: it did not finish."""
+    with read_ahead(flags.read_ahead if program == "llama_tokens" else 0, where):
+        done = start(program, where, ids, *more, "--threads", str(flags.threads), limit=size(limit))
+    if done is None:
+        print(f"{limit:>6} {name:20} did not finish", flush=True)
+        return None
+    entry = {**counted(done, flags.warm), "load_s": done["load_s"], "next": [s[1] for s in done["steps"]],
+             "peak_of_group_bytes": done["peak_of_group_bytes"], "peak_rss_bytes": done["peak_rss_bytes"]}
+    print(f"{limit:>6} {name:20} {entry['s_per_token']:8.3f} s  {entry['bytes_per_token'] / 1e6:8.1f} MB read  "
+          f"loaded in {entry['load_s']:.1f} s, at most {entry['peak_of_group_bytes'] / 1e9:.2f} GB", flush=True)
+    return entry
+
+
+def middle(entries):
+    return {key: statistics.median(e[key] for e in entries) for key in ("s_per_token", "bytes_per_token")}
+
+
+def table(found):
+    print("\n| limit | sluice: a token | read | fast mode | llama.cpp: a token | read | times as fast; fast mode |")
     print("|---|---|---|---|---|---|---|")
     for limit, engines in found.items():
-        if len(engines) < 2:
+        all_ = {name: middle(entries) for name, entries in engines.items()}
+        theirs = min((one for name, one in all_.items() if name.startswith("llama")), key=lambda one: one["s_per_token"],
+                     default=None)
+        if "sluice" not in all_ or theirs is None:
             continue
-        best = {name: {key: statistics.median(e[key] for e in entries) for key in ("s_per_token", "bytes_per_token")}
-                for name, entries in engines.items()}
-        ours, theirs = best["sluice"], best["llama.cpp"]
-        share = f"{ours['bytes_per_token'] / theirs['bytes_per_token']:.2f}" if theirs["bytes_per_token"] > 1e6 else ""
-        print(f"| {limit} | {ours['s_per_token']:.3f} s | {ours['bytes_per_token'] / 1e6:.0f} MB "
-              f"| {theirs['s_per_token']:.3f} s | {theirs['bytes_per_token'] / 1e6:.0f} MB "
-              f"| {theirs['s_per_token'] / ours['s_per_token']:.1f} | {share} |")
-    pairs = [(a, b) for engines in found.values() if len(engines) == 2
+        ours, fast = all_["sluice"], all_.get("sluice fast")
+        ratios = [f"{theirs['s_per_token'] / one['s_per_token']:.2f}" for one in (ours, fast) if one]
+        quick = f"{fast['s_per_token']:.3f} s" if fast else ""
+        print(f"| {limit} | {ours['s_per_token']:.3f} s | {ours['bytes_per_token'] / 1e6:.0f} MB | {quick} "
+              f"| {theirs['s_per_token']:.3f} s | {theirs['bytes_per_token'] / 1e6:.0f} MB | {'; '.join(ratios)} |")
+
+
+def run(flags):
+    checkpoint, model = prepare(flags.family)
+    limits = (flags.limits or FAMILIES[flags.family][2]).split(",")
+    vocabulary, draw = json.loads((checkpoint / "config.json").read_text())["vocab_size"], random.Random(1)
+    ids = [draw.randrange(vocabulary) for _ in range(flags.warm + flags.tokens)]
+    found = {}
+    print(f"{flags.family}: {sum(f.stat().st_size for f in checkpoint.iterdir()) / 1e9:.1f} GB, GGUF "
+          f"{model.stat().st_size / 1e9:.1f} GB; {flags.tokens} tokens after {flags.warm}, {flags.rounds} rounds")
+    for round_ in range(flags.rounds):
+        for limit in limits:
+            engines = [("sluice", "sluice_tokens", checkpoint, ["--memory", limit]),
+                       ("llama.cpp", "llama_tokens", model, ["--repack", "off"])]
+            if flags.family != "olmoe":  # bf16 is neither repacked nor multiplied otherwise in the fast mode
+                engines.append(("sluice fast", "sluice_tokens", checkpoint, ["--memory", limit, "--numerics", "fast"]))
+                if size(limit) > 1.3 * model.stat().st_size:
+                    engines.append(("llama.cpp repacked", "llama_tokens", model, []))
+            for name, program, where, more in engines[::-1] if round_ % 2 else engines:
+                entry = measure(flags, limit, name, program, where, ids, more)
+                if entry is not None:
+                    found.setdefault(limit, {}).setdefault(name, []).append(entry)
+    table(found)
+    pairs = [(a, b) for engines in found.values() if "sluice" in engines and "llama.cpp" in engines
              for a, b in zip(engines["sluice"][0]["next"], engines["llama.cpp"][0]["next"])]
     if pairs:
         print(f"\nsame likeliest next id in {sum(a == b for a, b in pairs)} of {len(pairs)} steps")
@@ -219,17 +249,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     commands.add_parser("check").set_defaults(do=check)
-    measure = commands.add_parser("run")
-    measure.add_argument("--checkpoint", type=pathlib.Path)
-    measure.add_argument("--layers", type=int, default=8)
-    measure.add_argument("--limits", default="2G,3G,5G,8G")
-    measure.add_argument("--tokens", type=int, default=12)
-    measure.add_argument("--warm", type=int, default=4)
-    measure.add_argument("--rounds", type=int, default=1)
-    measure.add_argument("--threads", type=int, default=2)
-    measure.add_argument("--read-ahead", type=int, default=128)
-    measure.add_argument("--json")
-    measure.set_defaults(do=run)
+    figures = commands.add_parser("run")
+    figures.add_argument("--family", choices=FAMILIES, default="olmoe")
+    figures.add_argument("--limits")
+    figures.add_argument("--tokens", type=int, default=12)
+    figures.add_argument("--warm", type=int, default=4)
+    figures.add_argument("--rounds", type=int, default=1)
+    figures.add_argument("--threads", type=int, default=2)
+    figures.add_argument("--read-ahead", type=int, default=128)
+    figures.add_argument("--json")
+    figures.set_defaults(do=run)
     flags = parser.parse_args()
     flags.do(flags)
 

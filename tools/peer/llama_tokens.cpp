@@ -14,7 +14,9 @@ int main(int count, char** words) {
       nullptr);
   llama_backend_init();
   peer::Steps steps(wanted);
-  llama_model* const model = llama_model_load_from_file(wanted.model.c_str(), llama_model_default_params());
+  llama_model_params how = llama_model_default_params();
+  how.use_extra_bufts = wanted.repack != "off";
+  llama_model* const model = llama_model_load_from_file(wanted.model.c_str(), how);
   if (model == nullptr) peer::give_up(wanted.model + ": llama.cpp cannot load it");
   llama_context_params params = llama_context_default_params();
   params.n_ctx = static_cast<uint32_t>(wanted.steps() + 1);

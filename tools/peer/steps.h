@@ -1,7 +1,8 @@
 // What a program that decodes ids is asked for and what it tells: the same for every engine that is compared
 // (llama_tokens.cpp, sluice_tokens.cpp), so that only what happens between `begin` and `end` differs.
 //
-//   PROGRAM MODEL --ids 1,2,3 [--new N] [--threads N] [--memory SIZE] [--kv f32] [--logits FILE]
+//   PROGRAM MODEL --ids 1,2,3 [--new N] [--threads N] [--memory SIZE] [--kv f32] [--repack off]
+//           [--numerics fast] [--logits FILE]
 //
 // Feeds the ids one by one, then N more, each the likeliest after the last. Standard output: one JSON object with
 // `load_s`, `peak_rss_bytes` and `steps`; a step is [id fed, likeliest next id, seconds, bytes read from disk]. These
@@ -30,13 +31,16 @@ namespace peer {
 }
 
 struct Wanted {
-  std::string model, memory, kv, logits;
+  std::string model, memory, kv, repack, numerics, logits;
   std::vector<int> ids;
   int more = 0, threads = 2;
 
   Wanted(int count, char** words) {
     if (count < 2 || count % 2 != 0)
-      give_up("usage: MODEL --ids 1,2,3 [--new N] [--threads N] [--memory SIZE] [--kv f32] [--logits FILE]");
+      give_up(
+          "usage: MODEL --ids 1,2,3 [--new N] [--threads N] [--memory SIZE] [--kv f32] [--repack off] [--numerics "
+          "fast] "
+          "[--logits FILE]");
     model = words[1];
     for (int i = 2; i < count; i += 2) {
       const std::string flag = words[i], value = words[i + 1];
@@ -51,6 +55,10 @@ struct Wanted {
         memory = value;
       } else if (flag == "--kv") {
         kv = value;
+      } else if (flag == "--repack") {
+        repack = value;
+      } else if (flag == "--numerics") {
+        numerics = value;
       } else if (flag == "--logits") {
         logits = value;
       } else {
