@@ -60,8 +60,10 @@ def from_mxfp4(packed, scales):
 
 
 def from_fp8(codes, scales):
+    """Scales of blocks of 128 x 128, f32 or E8M0."""
     rows, cols = codes.shape
-    return E4M3[codes] * e8m0(scales).repeat(128, axis=0)[:rows].repeat(128, axis=1)[:, :cols]
+    scales = scales if scales.dtype == numpy.float32 else e8m0(scales)
+    return E4M3[codes] * scales.repeat(128, axis=0)[:rows].repeat(128, axis=1)[:, :cols]
 
 
 def mxfp4_blocks(packed, scales):

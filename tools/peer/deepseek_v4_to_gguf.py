@@ -28,8 +28,9 @@ INDEX_WIDTH = 64
 WHOLE = {"embed": "token_embd", "norm": "output_norm", "head": "output", "hc_head_fn": "output_hc_fn",
          "hc_head_base": "output_hc_base", "hc_head_scale": "output_hc_scale"}
 LAYER = {"attn_norm": "attn_norm", "ffn_norm": "ffn_norm", "attn.attn_sink": "attn_sinks", "attn.wq_a": "attn_q_a",
-         "attn.q_norm": "attn_q_a_norm", "attn.wq_b": "attn_q_b", "attn.wkv": "attn_kv", "attn.kv_norm": "attn_kv_a_norm",
-         "attn.wo_a": "attn_output_a", "attn.wo_b": "attn_output_b", "attn.compressor.ape": "attn_compressor_ape",
+         "attn.q_norm": "attn_q_a_norm", "attn.wq_b": "attn_q_b", "attn.wkv": "attn_kv",
+         "attn.kv_norm": "attn_kv_a_norm", "attn.wo_a": "attn_output_a", "attn.wo_b": "attn_output_b",
+         "attn.compressor.ape": "attn_compressor_ape",
          "attn.compressor.wkv": "attn_compressor_kv", "attn.compressor.wgate": "attn_compressor_gate",
          "attn.compressor.norm": "attn_compressor_norm", "attn.indexer.wq_b": "indexer.attn_q_b",
          "attn.indexer.weights_proj": "indexer.proj", "attn.indexer.compressor.ape": "indexer_compressor_ape",
@@ -188,7 +189,7 @@ def main():
     config["index_head_dim"] = INDEX_WIDTH
     config["compress_ratios"] = [ratio if ratio in (0, 4) else 128 for ratio in config["compress_ratios"]]
     write_checkpoint(out, config, tensors, checkpoint.kind)
-    write_gguf(out.with_suffix(".gguf"), config, Widened(tensors))
+    write_gguf(pathlib.Path(f"{out}.gguf"), config, Widened(tensors))
 
 
 if __name__ == "__main__":

@@ -5,19 +5,21 @@ Usage: engines.py check
        engines.py run [--family olmoe|deepseek-v4] [--limits 2G,3G,5G,8G] [--tokens N] [--warm N] [--rounds N]
                       [--read-ahead KIB] [--json FILE]
 
-`check` feeds both the same ids on bundled demos (OLMoE; Kimi K3 and DeepSeek-V4 as the converters fit them to llama.cpp)
-and compares the logits of every step, with weights widened to f32 (then llama.cpp rounds no activations) and OLMoE's as
-they are: without it no figure would mean anything. `run` makes a random checkpoint of the released widths (`sluice synth`; fewer
-layers, of DeepSeek-V4 fewer experts) and its GGUF in build-peer/ where they are missing, and then, for every limit,
-starts either engine in a memory cgroup of its own, by turns and in changing order. The limit counts everything, the page
-cache of a mapped file too. Both are fed the same random ids one by one; the first --warm steps do not count. What is
-read is the kernel's count of the process. Before every start the files are dropped from the page cache, so that nothing
-comes for free. llama.cpp is run without repacking, which would need all weights in memory of its own; where the limit
-allows that, with it too, and the faster one counts.
+`check` feeds both the same ids on bundled demos (OLMoE; the other families as their converters fit them to llama.cpp)
+and compares the logits of every step, with weights widened to f32 (then llama.cpp rounds no activations) and OLMoE's
+as they are: without it no figure would mean anything.
+
+`run` makes a random checkpoint of the released widths (`sluice synth`; fewer layers, of DeepSeek-V4 fewer experts)
+and its GGUF in build-peer/ where they are missing, and then, for every limit, starts either engine in a memory cgroup
+of its own, by turns and in changing order. The limit counts everything, the page cache of a mapped file too. Both are
+fed the same random ids one by one; the first --warm steps do not count. What is read is the kernel's count of the
+process. Before every start the files are dropped from the page cache, so that nothing comes for free. llama.cpp is
+run without repacking, which would need all weights in memory of its own; where the limit allows that, with it too,
+and the faster one counts.
 
 How much the system reads ahead of a page fault decides how a mapped file fares under a limit. While llama.cpp runs,
---read-ahead is set for its drive (128: Linux's default, and the best of those tried; 0 leaves it as it is) and put back
-afterwards; sluice reads past the page cache and does not depend on it. Needs root, and `setup.sh engines`.
+--read-ahead is set for its drive (128: Linux's default, and the best of those tried; 0 leaves it as it is) and put
+back afterwards; sluice reads past the page cache and does not depend on it. Needs root, and `setup.sh engines`.
 """
 import argparse
 import array
@@ -54,9 +56,10 @@ class Group:
             return
         first, second = pathlib.Path("/sys/fs/cgroup/memory"), pathlib.Path("/sys/fs/cgroup")
         if first.is_dir():
-            self.folder, limit_file, self.peak_file = first / "sluice-peer", "memory.limit_in_bytes", "memory.max_usage_in_bytes"
+            self.folder, self.peak_file = first / "sluice-peer", "memory.max_usage_in_bytes"
+            limit_file = "memory.limit_in_bytes"
         elif "memory" in (second / "cgroup.subtree_control").read_text().split():
-            self.folder, limit_file, self.peak_file = second / "sluice-peer", "memory.max", "memory.peak"
+            self.folder, self.peak_file, limit_file = second / "sluice-peer", "memory.peak", "memory.max"
         else:
             sys.exit("engines.py: there is no memory cgroup to be had")
         self.folder.mkdir(exist_ok=True)
@@ -145,8 +148,9 @@ def agree(title, demo, ids, model, *more, most, new=56):
 
 
 def prompt_of(demo):
-    asked = subprocess.run([ROOT / "build/sluice", "run", demo, "--prompt", "Once upon a time there was", "--max-tokens",
-                            "1", "--json", "-"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    asked = subprocess.run([ROOT / "build/sluice", "run", demo, "--prompt", "Once upon a time there was",
+                            "--max-tokens", "1", "--json", "-"], check=True, stdout=subprocess.PIPE,
+                           stderr=subprocess.DEVNULL)
     return json.loads(asked.stdout)["prompt_ids"]
 
 
@@ -157,11 +161,11 @@ def check(_):
         convert("olmoe_to_gguf.py", demo, model, words)
         agree(f"olmoe in {words}", demo, prompt_of(demo), model, *kv, most=most)
     draw = random.Random(1)
-    for family, ids in (("kimi-k3", prompt_of(ROOT / "demo/kimi-k3")),  # DeepSeek-V4: beyond what it compresses to one
-                        ("deepseek-v4", [draw.randrange(2, 1000) for _ in range(300)])):
-        both, converter = PEER / f"check-{family}", f"{family.replace('-', '_')}_to_gguf.py"
+    many = [draw.randrange(2, 1000) for _ in range(300)]  # for what begins after some hundred positions
+    for family, ids in (("kimi-k3", prompt_of(ROOT / "demo/kimi-k3")), ("deepseek-v4", many), ("glm-5.2", many)):
+        both, converter = PEER / f"check-{family}", f"{family.replace('-', '_').replace('.', '_')}_to_gguf.py"
         subprocess.run(["/usr/bin/python3", ROOT / "tools/peer" / converter, ROOT / "demo" / family, both], check=True)
-        agree(f"{family} in f32", both, ids, both.with_suffix(".gguf"), "--kv", "f32", most=1e-3)
+        agree(f"{family} in f32", both, ids, pathlib.Path(f"{both}.gguf"), "--kv", "f32", most=1e-3)
 
 
 def counted(done, warm):
@@ -201,19 +205,22 @@ def middle(entries):
 
 
 def table(found):
-    print("\n| limit | sluice: a token | read | fast mode | llama.cpp: a token | read | times as fast; fast mode |")
-    print("|---|---|---|---|---|---|---|")
+    has_fast = any("sluice fast" in engines for engines in found.values())
+    head = ["limit", "sluice: a token", "read", "fast mode", "llama.cpp: a token", "read", "times as fast"]
+    head[3:4] = head[3:4] if has_fast else []
+    print("\n| " + " | ".join(head) + ("; fast mode" if has_fast else "") + " |\n" + "|---" * len(head) + "|")
     for limit, engines in found.items():
         all_ = {name: middle(entries) for name, entries in engines.items()}
-        theirs = min((one for name, one in all_.items() if name.startswith("llama")), key=lambda one: one["s_per_token"],
-                     default=None)
+        theirs = min((one for name, one in all_.items() if name.startswith("llama")),
+                     key=lambda one: one["s_per_token"], default=None)
         if "sluice" not in all_ or theirs is None:
             continue
         ours, fast = all_["sluice"], all_.get("sluice fast")
         ratios = [f"{theirs['s_per_token'] / one['s_per_token']:.2f}" for one in (ours, fast) if one]
-        quick = f"{fast['s_per_token']:.3f} s" if fast else ""
-        print(f"| {limit} | {ours['s_per_token']:.3f} s | {ours['bytes_per_token'] / 1e6:.0f} MB | {quick} "
-              f"| {theirs['s_per_token']:.3f} s | {theirs['bytes_per_token'] / 1e6:.0f} MB | {'; '.join(ratios)} |")
+        cells = [limit, f"{ours['s_per_token']:.3f} s", f"{ours['bytes_per_token'] / 1e6:.0f} MB"]
+        cells += [f"{fast['s_per_token']:.3f} s" if fast else ""] if has_fast else []
+        cells += [f"{theirs['s_per_token']:.3f} s", f"{theirs['bytes_per_token'] / 1e6:.0f} MB", "; ".join(ratios)]
+        print("| " + " | ".join(cells) + " |")
 
 
 def run(flags):

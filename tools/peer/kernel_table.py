@@ -36,8 +36,8 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         found = json.load(file)
     rows = rows_of(found["entries"])
-    print(f"Reading {found['read_gb_per_s']:.1f} GB/s, {found['fma_gmac_per_s']:.0f} GMAC/s, {found['threads']} threads, "
-          f"medians of {found['rounds']} rounds.\n")
+    print(f"Reading {found['read_gb_per_s']:.1f} GB/s, {found['fma_gmac_per_s']:.0f} GMAC/s, "
+          f"{found['threads']} threads, medians of {found['rounds']} rounds.\n")
     print("| format; ggml's | vectors | " + " | ".join(COLUMNS) + " | exact to ggml's best | fast to it |")
     print("|---" * (len(COLUMNS) + 4) + "|")
     for (name, theirs, vectors), by in rows.items():

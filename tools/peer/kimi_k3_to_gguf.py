@@ -3,11 +3,11 @@
 
 Usage: kimi_k3_to_gguf.py CHECKPOINT OUT
 
-Writes OUT/ in the released form, for sluice, and OUT.gguf. llama.cpp takes it that linear attention has as many heads as
-the other kind and that all norms share one epsilon, as in the release; the bundled demo differs in both, so OUT has the
-lower number of heads (the others are cut away) and one epsilon. Its text is nonsense then, but its numbers are as wide
-and as large as a trained model's. All weights are widened: experts decoded from MXFP4, the rest from bf16. Needs what
-checkpoints.py needs.
+Writes OUT/ in the released form, for sluice, and OUT.gguf. llama.cpp takes it that linear attention has as many heads
+as the other kind and that all norms share one epsilon, as in the release; the bundled demo differs in both, so OUT
+has the lower number of heads (the others are cut away) and one epsilon. Its text is nonsense then, but its numbers
+are as wide and as large as a trained model's. All weights are widened: experts decoded from MXFP4, the rest from
+bf16. Needs what checkpoints.py needs.
 """
 import json
 import pathlib
@@ -143,7 +143,7 @@ def main():
     text["num_attention_heads"] = text["num_key_value_heads"] = linear["num_heads"] = heads
     text["mla_norm_eps"] = text["rms_norm_eps"]
     write_checkpoint(out, config, tensors, checkpoint.kind)
-    write_gguf(out.with_suffix(".gguf"), text, tensors)
+    write_gguf(pathlib.Path(f"{out}.gguf"), text, tensors)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
 Usage: olmoe_to_gguf.py CHECKPOINT OUT.gguf [f32]
 
 The same numbers: bf16 stays bf16, but for norms and routers, which llama.cpp wants in f32 (a bf16 number is an f32
-number); with `f32` all weights are widened so, and then llama.cpp rounds no activations. The experts of a layer become one tensor. There is no tokenizer in it: ids go in and come out. llama.cpp's own
-converter does the same with a released checkpoint, but wants a tokenizer it knows. Needs what
-checkpoints.py needs.
+number); with `f32` all weights are widened so, and then llama.cpp rounds no activations. The experts of a layer
+become one tensor. There is no tokenizer in it: ids go in and come out. llama.cpp's own converter does the same with a
+released checkpoint, but wants a tokenizer it knows. Needs what checkpoints.py needs.
 """
 import json
 import pathlib

@@ -22,7 +22,8 @@ case ${1:-} in
   engines) targets=llama programs="llama_tokens sluice_tokens" ;;
   *) sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
-test -f "$root/build/src/libsluice_engine.a" || { echo "setup.sh: build sluice first (make)" >&2; exit 1; }
+test -f "$root/build/build.ninja" || { echo "setup.sh: build sluice first (make)" >&2; exit 1; }
+ninja -C "$root/build" -j "$jobs" sluice > /dev/null  # its libraries as the sources are now
 
 mkdir -p "$out/download"
 if ! test -f "$archive"; then
@@ -55,8 +56,8 @@ for program in $programs; do
     llama_tokens) libraries="$out/llama/src/libllama.a $ggml" ;;
     sluice_tokens) libraries=$ours ;;
   esac
-  ${CXX:-g++} -std=c++20 -O2 -Wall -Wextra -Wconversion -Wshadow -I "$root/src" -I "$root/tools" -isystem "$source/include" \
-    -isystem "$source/ggml/include" "$root/tools/peer/$program.cpp" -Wl,--start-group $libraries -Wl,--end-group \
-    -fopenmp -ldl -pthread -o "$out/$program"
+  ${CXX:-g++} -std=c++20 -O2 -Wall -Wextra -Wconversion -Wshadow -I "$root/src" -I "$root/tools" \
+    -isystem "$source/include" -isystem "$source/ggml/include" "$root/tools/peer/$program.cpp" \
+    -Wl,--start-group $libraries -Wl,--end-group -fopenmp -ldl -pthread -o "$out/$program"
   echo "$out/$program"
 done
