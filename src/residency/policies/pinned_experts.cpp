@@ -89,25 +89,21 @@ int PinnedExperts::pins() const {
 }
 
 void PinnedExperts::choose() {
-  struct Candidate {
-    float worth;
-    std::uint32_t rank, expert;
-  };
-  std::vector<Candidate> candidates;
+  std::vector<std::uint32_t> order;  // of the experts in use; sorted as far as there is room
   for (std::size_t expert = 0; expert < uses_.size(); ++expert)
-    if (uses_[expert] > 0)
-      candidates.push_back({uses_[expert] * (rank_[expert] == kUnpinned ? 1 : kMargin), rank_[expert],
-                            static_cast<std::uint32_t>(expert)});
+    if (uses_[expert] > 0) order.push_back(static_cast<std::uint32_t>(expert));
   const auto room = static_cast<std::size_t>(std::int64_t{shape_.slots} * shape_.pin_percent / 100);
-  const std::size_t count = std::min(room, candidates.size());
-  std::ranges::partial_sort(candidates, candidates.begin() + static_cast<std::ptrdiff_t>(count),
-                            [](const Candidate& left, const Candidate& right) {
-                              if (left.worth != right.worth) return left.worth > right.worth;
-                              return left.rank != right.rank ? left.rank < right.rank : left.expert < right.expert;
-                            });
+  const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(room, order.size()));
+  const auto worth = [this](std::uint32_t expert) {
+    return uses_[expert] * (rank_[expert] == kUnpinned ? 1 : kMargin);
+  };
+  std::ranges::partial_sort(order, end, [&](std::uint32_t left, std::uint32_t right) {
+    if (worth(left) != worth(right)) return worth(left) > worth(right);
+    return rank_[left] != rank_[right] ? rank_[left] < rank_[right] : left < right;
+  });
   std::ranges::fill(rank_, kUnpinned);
-  for (std::size_t rank = 0; rank < count; ++rank) rank_[candidates[rank].expert] = static_cast<std::uint32_t>(rank);
-  chosen_ = static_cast<int>(count);
+  chosen_ = 0;
+  for (auto expert = order.begin(); expert != end; ++expert) rank_[*expert] = static_cast<std::uint32_t>(chosen_++);
 }
 
 std::unique_ptr<EvictionPolicy> make_pinned_experts(PolicyShape shape) {
