@@ -25,7 +25,7 @@ Result<> UsageLog::write() {
   ReadUsage read = read_usage(path_, owner_);
   if (read.fate == UsageFate::foreign) return {};
   read.usage.add(counted_.counts());
-  TRY(write_usage(path_, owner_, read.usage));
+  TRY(write_usage(path_, owner_, read.usage, read.beyond));
   counted_.clear();
   return {};
 }

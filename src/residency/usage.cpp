@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 
 #include "base/check.h"
@@ -23,9 +25,20 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kKind = "sluice usage ", kVersion = "1 ";
 constexpr std::uint32_t kLargestCount = 1 << 16;
+constexpr std::size_t kMostLayers = 1 << 20;
 
-std::string header_of(const UsageOwner& owner) {
-  return fmt::format("{}{}{} {} {}\n", kKind, kVersion, owner.key, owner.layers, owner.experts);
+std::string header_of(const UsageOwner& owner, std::size_t layers) {
+  return fmt::format("{}{}{} {} {}\n", kKind, kVersion, owner.key, layers, owner.experts);
+}
+
+// The layers that a file of this checkpoint says it counts. Nothing if it is another checkpoint's.
+std::optional<std::size_t> layers_of(std::string_view text, const UsageOwner& owner) {
+  const std::string before = fmt::format("{}{}{} ", kKind, kVersion, owner.key);
+  if (!text.starts_with(before)) return std::nullopt;
+  std::size_t layers = 0;
+  const std::from_chars_result read = std::from_chars(text.data() + before.size(), text.data() + text.size(), layers);
+  const bool good = read.ec == std::errc{} && layers > 0 && layers <= kMostLayers;
+  return good && text.starts_with(header_of(owner, layers)) ? std::optional(layers) : std::nullopt;
 }
 
 std::uint64_t sum_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
@@ -100,7 +113,7 @@ std::vector<ExpertKey> ExpertUsage::hottest(std::size_t most) const {
 }
 
 ReadUsage read_usage(const std::string& path, const UsageOwner& owner) {
-  ReadUsage read{UsageFate::absent, ExpertUsage(owner.layers, owner.experts), {}};
+  ReadUsage read{UsageFate::absent, ExpertUsage(owner.layers, owner.experts), {}, {}};
   const auto refused = [&](UsageFate fate, std::string_view why) {
     read.fate = fate;
     read.refusal = fmt::format("{} {}", path, why);
@@ -108,9 +121,6 @@ ReadUsage read_usage(const std::string& path, const UsageOwner& owner) {
   };
   std::error_code problem;
   if (!std::filesystem::exists(path, problem)) return read;
-  const std::string header = header_of(owner);
-  const std::size_t counts_bytes = read.usage.counts().size_bytes();
-  const std::size_t whole = header.size() + counts_bytes + sizeof(std::uint64_t);
   if (!std::filesystem::is_regular_file(path, problem)) return refused(UsageFate::foreign, "is not a file");
   const Result<std::string> text = read_text_file(path);
   if (!text) return refused(UsageFate::foreign, "cannot be read");
@@ -119,21 +129,31 @@ ReadUsage read_usage(const std::string& path, const UsageOwner& owner) {
   if (!all.starts_with(kKind)) return refused(UsageFate::foreign, "is not a file of expert usage");
   if (!all.substr(kKind.size()).starts_with(kVersion))
     return refused(UsageFate::useless, "was written by another version of sluice");
-  if (!all.starts_with(header)) return refused(UsageFate::foreign, "belongs to another checkpoint");
+  const std::optional<std::size_t> layers = layers_of(all, owner);
+  if (!layers) return refused(UsageFate::foreign, "belongs to another checkpoint");
+  const std::size_t header_bytes = header_of(owner, *layers).size();
+  const std::size_t count = *layers * static_cast<std::size_t>(owner.experts);
+  const std::size_t whole = header_bytes + count * sizeof(std::uint32_t) + sizeof(std::uint64_t);
   if (all.size() != whole) return refused(UsageFate::useless, "was cut short or added to");
   std::uint64_t sum = 0;
   std::memcpy(&sum, all.data() + whole - sizeof sum, sizeof sum);
   if (sum != sum_of(all.substr(0, whole - sizeof sum))) return refused(UsageFate::useless, "is damaged");
-  std::vector<std::uint32_t> counts(read.usage.counts().size());
-  std::memcpy(counts.data(), all.data() + header.size(), counts_bytes);
+  std::vector<std::uint32_t> counts(count);
+  std::memcpy(counts.data(), all.data() + header_bytes, count * sizeof(std::uint32_t));
+  const std::size_t mine = read.usage.counts().size();
+  if (counts.size() > mine) read.beyond.assign(counts.begin() + static_cast<std::ptrdiff_t>(mine), counts.end());
+  counts.resize(mine, 0);
   read.usage.add(counts);
   read.fate = UsageFate::good;
   return read;
 }
 
-Result<> write_usage(const std::string& path, const UsageOwner& owner, const ExpertUsage& usage) {
-  std::string text = header_of(owner);
-  text.append(reinterpret_cast<const char*>(usage.counts().data()), usage.counts().size_bytes());
+Result<> write_usage(const std::string& path, const UsageOwner& owner, const ExpertUsage& usage,
+                     std::span<const std::uint32_t> beyond) {
+  const std::size_t counts = usage.counts().size() + beyond.size();
+  std::string text = header_of(owner, counts / static_cast<std::size_t>(owner.experts));
+  for (const std::span<const std::uint32_t> part : {usage.counts(), beyond})
+    text.append(reinterpret_cast<const char*>(part.data()), part.size_bytes());
   const std::uint64_t sum = sum_of(text);
   text.append(reinterpret_cast<const char*>(&sum), sizeof sum);
   return replace_text_file(path, text);

@@ -4,6 +4,9 @@
 // file is small (4 bytes for each expert), versioned, tied to its checkpoint and checked; it gets its name only when it
 // is whole. Several runs may write it: each adds what it counted to what is there.
 //
+// A run may know fewer layers than the file (the first ones, or without the head that drafts) or more: what the file
+// says of the others is kept.
+//
 //   "sluice usage 1 KEY LAYERS EXPERTS\n", then LAYERS * EXPERTS counts as little-endian u32, then XXH3-64 of all that
 #pragma once
 
@@ -57,11 +60,13 @@ enum class UsageFate {
 };
 struct ReadUsage {
   UsageFate fate = UsageFate::absent;
-  ExpertUsage usage;
-  std::string refusal;  // a sentence, if useless or foreign
+  ExpertUsage usage;                  // [owner's layers * experts], whatever the file counts
+  std::vector<std::uint32_t> beyond;  // [layers that the owner does not know * experts], if good
+  std::string refusal;                // a sentence, if useless or foreign
 };
 ReadUsage read_usage(const std::string& path, const UsageOwner& owner);
-Result<> write_usage(const std::string& path, const UsageOwner& owner, const ExpertUsage& usage);
+Result<> write_usage(const std::string& path, const UsageOwner& owner, const ExpertUsage& usage,
+                     std::span<const std::uint32_t> beyond = {});
 
 // The same store, whose fetches are counted. `usage` must outlive it.
 std::unique_ptr<ExpertStore> count_uses(std::unique_ptr<ExpertStore> store, ExpertUsage& usage);

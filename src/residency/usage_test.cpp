@@ -101,6 +101,29 @@ TEST(Usage, WhoseFileItIs) {
   EXPECT_FALSE(write_usage("/proc/nowhere/usage", kOwner, some_usage()).has_value());
 }
 
+// A run of the first layers alone, or without the head that drafts, is of the same checkpoint: each adds what it knows.
+TEST(Usage, RunsOfMoreAndOfFewerLayersShareAFile) {
+  const test::TempDir scratch;
+  const std::string path = (scratch / "usage").string();
+  const UsageOwner fewer{kOwner.key, 2, 5}, more{kOwner.key, 4, 5};
+  const ExpertUsage usage = some_usage();
+  ASSERT_TRUE(write_usage(path, kOwner, usage).has_value());
+  ReadUsage first = read_usage(path, fewer);
+  ASSERT_EQ(first.fate, UsageFate::good) << first.refusal;
+  EXPECT_EQ(first.usage.hottest(100), (std::vector<ExpertKey>{{0, 4}, {0, 1}}));
+  EXPECT_EQ(first.beyond, (std::vector<std::uint32_t>{7, 0, 0, 0, 1}));
+  first.usage.add(1, std::vector<ExpertUse>{{2, 9}});
+  ASSERT_TRUE(write_usage(path, fewer, first.usage, first.beyond).has_value());
+  const std::vector<ExpertKey> all = {{1, 2}, {0, 4}, {2, 0}, {0, 1}, {2, 4}};
+  for (const UsageOwner& owner : {kOwner, more}) {
+    const ReadUsage read = read_usage(path, owner);
+    EXPECT_EQ(read.fate, UsageFate::good) << read.refusal;
+    EXPECT_EQ(read.usage.hottest(100), all);
+    EXPECT_EQ(read.usage.layers(), owner.layers);
+    EXPECT_TRUE(read.beyond.empty());
+  }
+}
+
 TEST(Usage, AReaderNeverSeesHalfAFile) {
   const test::TempDir scratch;
   const std::string path = (scratch / "usage").string();

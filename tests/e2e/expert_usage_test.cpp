@@ -158,5 +158,20 @@ TEST(ExpertUsage, ARunThatIsTracedReadsNothingAheadOfNeed) {
   EXPECT_EQ(off.report.at("bytes").at("experts_preloaded"), 0);
 }
 
+// The head that drafts has experts of its own, and a run without it is of the same checkpoint.
+TEST(ExpertUsage, RunsWithAndWithoutAHeadShareAFile) {
+  const TempDir scratch;
+  const Arguments request = Arguments{"--prompt", "The river", "--max-tokens", "2"} + with_usage(scratch / "usage");
+  std::string before;
+  for (const char* speculate : {"off", "mtp", "off"}) {
+    const Generated run = generated(demo_model("glm-5.2"), request + Arguments{"--speculate", speculate});
+    EXPECT_EQ(run.outcome.err.find("--usage"), std::string::npos) << run.outcome.err;
+    const std::string counts = text_of(scratch / "usage");
+    EXPECT_NE(counts, before);
+    EXPECT_GE(counts.size(), before.size());
+    before = counts;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::test
