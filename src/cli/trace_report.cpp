@@ -124,13 +124,15 @@ std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& r
     text += fmt::format("  n = {:>2}   {:5.1f} %\n", reuse.lines, 100 * share(reuse.requests, report.decode_requests));
   text += fmt::format("  ever     {:5.1f} %\n", 100 * share(report.seen_before, report.decode_requests));
   text += "\noverlap with the token before, by layer:\n";
-  for (std::size_t layer = 0, shown = 0; layer < report.layers.size(); ++layer) {
+  int shown = 0;
+  for (std::size_t layer = 0; layer < report.layers.size(); ++layer) {
     const TraceReport::LayerOverlap& overlap = report.layers[layer];
     if (overlap.requests == 0) continue;
     text += fmt::format("  {:>3}: {:5.1f} %{}", layer, 100 * share(overlap.repeated, overlap.requests),
                         ++shown % 6 == 0 ? "\n" : "");
   }
-  text += "\n" + foreseen_text(report);
+  if (shown % 6 != 0) text += "\n";
+  text += foreseen_text(report);
   text += "\nrequests that the hottest experts take:\n";
   for (const double part : kShares)
     text += fmt::format("  hottest {:>2.0f} %   {:5.1f} %\n", 100 * part, 100 * report.share_of_hottest(part));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <ostream>
@@ -15,6 +16,8 @@ namespace sluice {
 namespace {
 
 constexpr std::string_view kShape = "# sluice routing trace: ", kForeseen = "# foreseen ";
+constexpr const char* kWhatALineIs =
+    "a line is phase (0: prompt, 1: decoding), token, layer, bytes of an expert, experts; sluice run --trace writes it";
 constexpr std::int64_t kMostLayers = 1 << 14, kMostExperts = 1 << 20, kMostTokens = std::int64_t{1} << 40;
 constexpr std::int64_t kMostPairs = 1 << 24;                // layers * experts: replays keep tables of all
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // of an expert: those of all layers are summed
@@ -70,13 +73,15 @@ class Parser {
     if (numbers_.empty()) return {};
     if (numbers_.size() < 5) return bad("has fewer than five numbers: phase token layer bytes expert...");
     if (numbers_[0] > 1) return bad(fmt::format("has phase {}, which is neither 0 nor 1", numbers_[0]));
-    if (numbers_[1] > kMostTokens) return bad(fmt::format("has token {}", numbers_[1]));
-    if (numbers_[2] >= kMostLayers) return bad(fmt::format("has layer {}", numbers_[2]));
+    if (numbers_[1] > kMostTokens) return bad(fmt::format("has token {}, more than 2^40", numbers_[1]));
+    if (numbers_[2] >= kMostLayers)
+      return bad(fmt::format("has layer {}; the last may be {}", numbers_[2], kMostLayers - 1));
     if (numbers_[3] == 0) return bad("has experts of 0 bytes");
     if (numbers_[3] > kMostBytes) return bad(fmt::format("has experts of {} bytes, more than 2^40", numbers_[3]));
     const std::span<const std::int64_t> ids = std::span<const std::int64_t>(numbers_).subspan(4);
     const std::int64_t largest = *std::ranges::max_element(ids);
-    if (largest >= kMostExperts) return bad(fmt::format("has expert {}", largest));
+    if (largest >= kMostExperts)
+      return bad(fmt::format("has expert {}; the last may be {}", largest, kMostExperts - 1));
     const auto layer = static_cast<std::size_t>(numbers_[2]);
     if (trace_.layer_bytes.size() <= layer) trace_.layer_bytes.resize(layer + 1, 0);
     std::uint64_t& bytes = trace_.layer_bytes[layer];
@@ -120,7 +125,7 @@ class Parser {
   };
 
   tl::unexpected<Error> bad(const std::string& what) const {
-    return fail(ErrorKind::bad_input, fmt::format("{}: line {} {}", name_, number_, what));
+    return fail(ErrorKind::bad_input, fmt::format("{}: line {} {}", name_, number_, what), kWhatALineIs);
   }
   Result<> check_pairs(std::int64_t layers, std::int64_t experts) const {
     if (layers * experts <= kMostPairs) return {};
@@ -192,7 +197,8 @@ Result<Trace> parse_trace(std::istream& text, const std::string& name) {
 
 Result<Trace> read_trace(const std::string& path) {
   std::ifstream file(path);
-  if (!file.is_open())
+  std::error_code ignored;
+  if (!file.is_open() || std::filesystem::is_directory(path, ignored))  // a folder opens, and fails when it is read
     return fail(ErrorKind::bad_input, fmt::format("{} cannot be opened", path),
                 "a trace is written by sluice run --trace FILE");
   return parse_trace(file, path);

@@ -177,6 +177,7 @@ TEST(Trace, RefusesWithASentence) {
   for (const auto& [arguments, exit_code] : std::vector<std::pair<Arguments, int>>{
            {{"trace", "replay", "/nowhere/a.trace"}, 1},
            {{"trace", "replay", demo + "/config.json"}, 1},
+           {{"trace", "report", demo}, 1},
            {{"trace", "replay", trace, "--capacity", "lots"}, 1},
            {{"trace", "replay", trace, "--policy", "clairvoyant"}, 2},
            {{"trace", "replay", trace, "--slots", "0"}, 2},
