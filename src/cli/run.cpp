@@ -200,7 +200,7 @@ Result<> run(const RunFlags& flags) {
   flags.usage.apply(options);
   if (trace)
     options.speculate = Speculate::off,
-    options.preload = options.read_named = false;  // it tells of what came to be, in order
+    options.preload = options.read_named = options.read_known = false;  // it tells of what came to be, in order
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
   TRY_TAKE(prompt.form, read_form(flags, prompt, model));

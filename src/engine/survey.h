@@ -51,6 +51,7 @@ struct EngineOptions {
   bool parity = false;               // round activations as the model's release does: other results
   Numerics numerics = Numerics::exact;  // what products are made of: fast is another set of results, not with parity
   Speculate speculate = Speculate::off;
+  bool read_known = true;   // reads of experts begin when a table names them, ahead of their layer; saves time
   bool read_named = false;  // reads of experts begin when a router names them before its time; costs or saves time
   // What stays in memory is read while nothing else is, and what earlier runs used counts.
   bool preload = true;

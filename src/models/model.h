@@ -84,6 +84,7 @@ struct ModelParts {
   RowTable* embedding = nullptr;
   std::span<const IdTable> id_tables = {};  // as the census wants them
   bool read_named = false;                  // reads of experts begin when a router names them before its time
+  bool read_known = true;                   // and when a table names them
 
   bool expects(int rows) const { return read_named && rows <= kMostRowsThatExpect; }
 };

@@ -57,7 +57,7 @@ Result<> DeepseekV4::forward(const ForwardBatch& batch) {
 Result<> DeepseekV4::run_layers(const ForwardBatch& batch) {
   const int rows = static_cast<int>(batch.tokens.size());
   SLUICE_CHECK(rows >= 1 && rows <= max_rows_);
-  hint_experts(parts_.id_tables, batch.tokens, *parts_.experts);
+  if (parts_.read_known) hint_experts(parts_.id_tables, batch.tokens, *parts_.experts);
   Pass pass = layers_.begin(batch.segments, batch.tokens, 0, {batch.routed, batch.foreseen, batch.keys_chosen});
   TRY(parts_.embedding->read(batch.tokens, pass.x));
   pass.rounding.tensor(pass.x);
