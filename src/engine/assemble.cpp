@@ -60,7 +60,7 @@ std::unique_ptr<RunRecord> begin_record(const UsagePlace& place, const MemoryPla
     const Error told = tell_of(*killed, plan.minimum_bytes);
     options.warned(told.what + "; " + told.hint);
   }
-  return RunRecord::leave(place.path, plan.budget_bytes, options.memory_folders);
+  return RunRecord::leave(place.path, plan.budget_bytes, plan.planned_bytes, options.memory_folders);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // See run_record.h. /proc/PID/stat: the 22nd field is the time a process began, in ticks since the boot; its second is
 // a name in parentheses that may hold anything (proc(5)).
 //
-//   "sluice run 1\n", then lines of a name and a value: pid, start, boot, pids, began, budget, group, group_kills,
-//   system_kills; the last three where they are known
+//   "sluice run 1\n", then lines of a name and a value: pid, start, boot, pids, began, budget, planned, group,
+//   group_kills, system_kills; the last three where they are known
 #include "engine/run_record.h"
 
 #include <fmt/format.h>
@@ -65,8 +65,9 @@ std::string pid_space(const MemoryFolders& folders) {
 }
 
 std::string text_of(const Note& note) {
-  std::string text = fmt::format("{}pid {}\nstart {}\nboot {}\npids {}\nbegan {}\nbudget {}\n", kHeader, note.pid,
-                                 note.start, note.boot, note.pids, note.run.began, note.run.budget_bytes);
+  std::string text =
+      fmt::format("{}pid {}\nstart {}\nboot {}\npids {}\nbegan {}\nbudget {}\nplanned {}\n", kHeader, note.pid,
+                  note.start, note.boot, note.pids, note.run.began, note.run.budget_bytes, note.run.planned_bytes);
   if (note.kills.of_group)
     text += fmt::format("group {}\ngroup_kills {}\n", note.kills.group_file, *note.kills.of_group);
   if (note.kills.of_system) text += fmt::format("system_kills {}\n", *note.kills.of_system);
@@ -102,6 +103,8 @@ std::optional<Note> read_note(const std::string& path) {
       began = number;
     else if (name == "budget")
       note.run.budget_bytes = *number;
+    else if (name == "planned")
+      note.run.planned_bytes = *number;
     else if (name == "group_kills")
       note.kills.of_group = number;
     else if (name == "system_kills")
@@ -137,13 +140,14 @@ bool is_old(const std::string& path) {
 }  // namespace
 
 std::unique_ptr<RunRecord> RunRecord::leave(const std::string& usage_path, std::uint64_t budget_bytes,
-                                            const MemoryFolders& folders) {
+                                            std::uint64_t planned_bytes, const MemoryFolders& folders) {
   Note note;
   note.pid = static_cast<std::uint64_t>(::getpid());
   note.start = start_of("self", folders).value_or(0);
   note.boot = boot_id(folders);
   note.pids = pid_space(folders);
   note.run.budget_bytes = budget_bytes;
+  note.run.planned_bytes = planned_bytes;
   note.run.began =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   note.kills = kernel_kills(folders);
@@ -181,10 +185,12 @@ Error tell_of(const KilledRun& run, std::uint64_t least_bytes) {
   ::localtime_r(&began, &local);
   char time[32] = "";
   std::strftime(time, sizeof time, "%Y-%m-%d %H:%M", &local);
+  const bool less = run.planned_bytes > 0 && run.planned_bytes < run.budget_bytes;
+  const std::string of_it = less ? fmt::format(", of which it needed {},", format_bytes(run.planned_bytes)) : "";
   Error told{ErrorKind::refused,
-             fmt::format("the run of {} with a budget of {} was most likely ended by the kernel for want of memory",
-                         time, format_bytes(run.budget_bytes))};
-  const std::uint64_t smaller = smaller_budget(run.budget_bytes, kNoLimit);
+             fmt::format("the run of {} with a budget of {}{} was most likely ended by the kernel for want of memory",
+                         time, format_bytes(run.budget_bytes), of_it)};
+  const std::uint64_t smaller = smaller_budget(less ? run.planned_bytes : run.budget_bytes, kNoLimit);
   told.hint = smaller >= least_bytes
                   ? fmt::format("give a smaller budget: --memory {}", as_size_flag(smaller))
                   : fmt::format(

@@ -21,7 +21,7 @@ class RunRecord {
  public:
   // Nothing where it cannot be written: that is no reason not to run.
   static std::unique_ptr<RunRecord> leave(const std::string& usage_path, std::uint64_t budget_bytes,
-                                          const MemoryFolders& folders);
+                                          std::uint64_t planned_bytes, const MemoryFolders& folders);
   ~RunRecord();  // removes it
   RunRecord(const RunRecord&) = delete;
   RunRecord& operator=(const RunRecord&) = delete;
@@ -35,6 +35,7 @@ class RunRecord {
 struct KilledRun {
   std::int64_t began = 0;  // seconds since 1970
   std::uint64_t budget_bytes = 0;
+  std::uint64_t planned_bytes = 0;  // of it; less where everything fits
 };
 
 enum class Afterwards { forget, keep };  // notes that have been judged

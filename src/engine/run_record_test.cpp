@@ -39,7 +39,7 @@ class RunRecordTest : public testing::Test {
   }
   void process_is_gone() { std::filesystem::remove_all(directory_ / "proc" / std::to_string(::getpid())); }
   std::unique_ptr<RunRecord> leave(std::uint64_t budget = 100 * kMiB) {
-    return RunRecord::leave(usage_, budget, folders_);
+    return RunRecord::leave(usage_, budget, budget - kMiB / 2, folders_);
   }
   // As if the process had been killed: nobody removes the note.
   void leave_for_good(std::uint64_t budget = 100 * kMiB) {
@@ -91,15 +91,20 @@ TEST_F(RunRecordTest, ADeadProcessAndARisenCountAreTold) {
   const auto killed = judged();
   ASSERT_TRUE(killed.has_value());
   EXPECT_EQ(killed->budget_bytes, 100 * kMiB);
+  EXPECT_EQ(killed->planned_bytes, 100 * kMiB - kMiB / 2);
   EXPECT_GT(killed->began, 1'500'000'000);
   EXPECT_TRUE(notes().empty());  // told once
   EXPECT_FALSE(judged().has_value());
 
   const Error told = tell_of(*killed, 10 * kMiB);
-  EXPECT_NE(told.what.find("with a budget of 100 MiB was most likely ended by the kernel for want of memory"),
+  EXPECT_NE(told.what.find("with a budget of 100 MiB, of which it needed 99.5 MiB, was most likely ended by the kernel "
+                           "for want of memory"),
             std::string::npos)
       << told.what;
-  EXPECT_EQ(told.hint, "give a smaller budget: --memory 80M");
+  EXPECT_EQ(told.hint, "give a smaller budget: --memory 79M");
+  EXPECT_EQ(tell_of({0, 1024 * kMiB, 50 * kMiB}, 10 * kMiB).hint,
+            "give a smaller budget: --memory 40M");  // 819M is none
+  EXPECT_EQ(tell_of({0, 50 * kMiB, 50 * kMiB}, 10 * kMiB).hint, "give a smaller budget: --memory 40M");
   EXPECT_NE(tell_of(*killed, 90 * kMiB).hint.find("90.0 MiB is the least"), std::string::npos);
 }
 
@@ -153,7 +158,7 @@ TEST_F(RunRecordTest, OtherFilesAreLeftAlone) {
 
 TEST_F(RunRecordTest, WhereNothingCanBeWrittenOrCountedThereIsNone) {
   write("file", "");
-  EXPECT_EQ(RunRecord::leave((directory_ / "file/usage").string(), 1, folders_), nullptr);
+  EXPECT_EQ(RunRecord::leave((directory_ / "file/usage").string(), 1, 1, folders_), nullptr);
   std::filesystem::remove(directory_ / "proc/vmstat");
   EXPECT_EQ(leave(), nullptr);
   EXPECT_TRUE(notes().empty());
