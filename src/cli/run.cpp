@@ -233,7 +233,12 @@ Result<> run(const RunFlags& flags) {
   if (trace) TRY(trace->finish());
   if (profile) TRY(profile->finish());
   keep_usage(*engine);
-  if (!flags.save_session.empty()) TRY(save_session(*engine, flags.save_session));
+  const bool interrupted = report.generation.finish == Finish::cancelled;
+  if (!flags.save_session.empty()) {
+    Result<> saved = save_session(*engine, flags.save_session);
+    if (!saved && !interrupted) return saved;
+    if (!saved) warn(fmt::format("--save-session: {}", saved.error().what));  // interrupted before there was a state
+  }
 
   report.text = output.text();
   report.reasoning = output.reasoning();
@@ -241,7 +246,7 @@ Result<> run(const RunFlags& flags) {
   report.peak_rss_bytes = peak_resident_bytes();
   note(to_text(report, *engine));
   if (!flags.json.empty()) TRY(write_json(flags.json, to_json(report, *engine)));
-  if (report.generation.finish == Finish::cancelled)
+  if (interrupted)
     return fail(ErrorKind::cancelled, fmt::format("interrupted after {} tokens", report.generation.ids.size()));
   return {};
 }

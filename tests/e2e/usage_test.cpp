@@ -1,8 +1,11 @@
 // How the program is spoken to: usage errors, interruption, partial checkpoints, what goes to which output.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -100,6 +103,23 @@ TEST(Run, CtrlCEndsWith130AndKeepsTheText) {
   EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
   EXPECT_NE(outcome.out, "");
   EXPECT_NE(outcome.err.find("interrupted"), std::string::npos) << outcome.err;
+}
+
+// Before there is anything to save, too.
+TEST(Run, CtrlCEndsWith130WhereASessionWasToBeSaved) {
+  const TempDir scratch;
+  const std::string prompt = (scratch / "prompt").string(), session = (scratch / "session").string();
+  ASSERT_EQ(::mkfifo(prompt.c_str(), 0600), 0);
+  RunningProgram program(sluice_path(), {"run", demo_model().string(), "--prompt-file", prompt, "--max-tokens", "4",
+                                         "--usage", "off", "--save-session", session});
+  std::ofstream text(prompt);  // waits until the program reads
+  program.send(SIGINT);
+  text << "One two three";
+  text.close();
+  const Outcome outcome = program.finish();
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_NE(outcome.err.find("nothing to save"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(session));
 }
 
 TEST(Run, LayersOfAPartialCheckpoint) {
