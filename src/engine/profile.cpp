@@ -51,8 +51,8 @@ class WatchedTrunk final : public TrunkStore, public LeaseHome {
   Result<Lease> acquire(int step) override {
     const Profile::Clock::time_point begin = Profile::Clock::now();
     TRY_TAKE(Lease lease, trunk_->acquire(step));
-    leased_at_ = Profile::Clock::now();
-    if (leased_at_ - begin >= kLeastWait) profile_.add("wait", "wait for " + label(step), begin);
+    if (Profile::Clock::now() - begin >= kLeastWait) profile_.add("wait", "wait for " + label(step), begin);
+    leased_at_ = Profile::Clock::now();  // now that the wait has ended: spans that cross are dropped by who draws them
     leased_ = std::move(lease);
     return leased_->lent_by(this, step);
   }

@@ -1,6 +1,7 @@
 // run --profile: a file that Perfetto opens, whose spans lie within each other and account for the reads of the report.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,21 @@ struct Span {
   double begin, end;
 };
 
+// A track may hold spans within spans, none that cross: Perfetto drops those. Begin and length are rounded to a
+// thousandth of a microsecond.
+void expect_nested(std::vector<Span> spans) {
+  std::ranges::sort(spans, [](const Span& left, const Span& right) {
+    return left.begin != right.begin ? left.begin < right.begin : left.end > right.end;
+  });
+  std::vector<Span> around;
+  for (const Span& span : spans) {
+    while (!around.empty() && around.back().end <= span.begin + 0.002) around.pop_back();
+    const double limit = around.empty() ? span.end : around.back().end + 0.002;
+    EXPECT_LE(span.end, limit) << "crosses what begins at " << span.begin;
+    around.push_back(span);
+  }
+}
+
 TEST(Profile, SpansNestAndReadsAddUp) {
   const TempDir scratch;
   const std::string path = (scratch / "profile.json").string();
@@ -34,6 +50,7 @@ TEST(Profile, SpansNestAndReadsAddUp) {
   std::ifstream file(path);
   const json events = json::parse(file).at("traceEvents");
   std::map<std::string, std::vector<Span>> spans;  // by category
+  std::map<int, std::vector<Span>> tracks;
   std::uint64_t bytes = 0;
   for (const json& event : events) {
     if (event.at("ph") != "X") continue;
@@ -41,9 +58,11 @@ TEST(Profile, SpansNestAndReadsAddUp) {
     const double begin = event.at("ts"), length = event.at("dur");
     EXPECT_GE(begin, 0);
     spans[category].push_back({begin, begin + length});
+    tracks[event.at("tid")].push_back(spans[category].back());
     EXPECT_EQ(category == "read", event.at("tid") != 0) << event;
     if (category == "read") bytes += event.at("args").at("bytes").get<std::uint64_t>();
   }
+  for (const auto& [track, all] : tracks) expect_nested(all);
   EXPECT_EQ(spans["pass"].size(), std::size_t{kTokens});  // the prompt is one, and each token but the last
   EXPECT_EQ(spans["step"].size() % kTokens, 0u);
   EXPECT_GT(spans["wait"].size(), 0u);
