@@ -183,7 +183,8 @@ std::vector<Finding> examine_machine(const EngineOptions& options) {
   const PageArena trial(kDiskPage);
   const std::string refusal =
       nodes.to_spread_over() ? interleave(trial.slice(0, trial.size()), nodes.ids) : std::string();
-  return {processor(options), memory(this_machine(), probe_memory(pool)), huge_pages(),
+  const Machine machine = this_machine();
+  return {processor(options), memory(machine, probe_memory(pool, machine.available_bytes / 4)), huge_pages(),
           examine_nodes(nodes, listed_nodes(), refusal), reading()};
 }
 

@@ -26,7 +26,7 @@ const Format* usual_format(const BoundCensus& bound, const std::string& role) {
 }
 
 // Weights per second over one token's mix of formats.
-double multiply_rate(const Survey& survey, Ops& ops) {
+double multiply_rate(const Survey& survey, Ops& ops, std::uint64_t most_bytes) {
   double trunk_bytes = 0;
   for (const std::uint64_t step : survey.needs.step_bytes) trunk_bytes += static_cast<double>(step);
   const PlanNeeds& needs = survey.needs;
@@ -34,7 +34,7 @@ double multiply_rate(const Survey& survey, Ops& ops) {
   double seconds = 0;
   for (const auto& [role, bytes] : {std::pair{"trunk", trunk_bytes}, std::pair{"experts", expert_bytes}}) {
     const Format* stored = usual_format(survey.bound, role);
-    if (bytes > 0 && stored != nullptr) seconds += bytes / std::max(probe_multiply(ops, stored->id), 1.0);
+    if (bytes > 0 && stored != nullptr) seconds += bytes / std::max(probe_multiply(ops, stored->id, most_bytes), 1.0);
   }
   return seconds > 0 ? (trunk_bytes + expert_bytes) / seconds : 0;
 }
@@ -73,10 +73,11 @@ MeasuredMachine measure_machine(const Survey& survey) {
     machine.disk_bytes_per_second = shared + others;
   }
   ThreadPool pool(survey.options.threads);
-  machine.memory_bytes_per_second = probe_memory(pool);
+  const std::uint64_t most_bytes = machine.available_bytes / 4;
+  machine.memory_bytes_per_second = probe_memory(pool, most_bytes);
   const KernelTable* kernels = find_kernels(survey.options.isa);
   CpuOps ops(pool, kernels != nullptr ? *kernels : best_kernels(), {.rows = 1, .width = 4096});
-  machine.multiply_bytes_per_second = multiply_rate(survey, ops);
+  machine.multiply_bytes_per_second = multiply_rate(survey, ops, most_bytes);
   return measured;
 }
 

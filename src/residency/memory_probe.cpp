@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint64_t kBufferBytes = std::uint64_t{96} << 20;
+constexpr std::uint64_t kPart = std::uint64_t{1} << 20, kFewestBytes = 4 * kPart;
 constexpr double kSeconds = 0.1;
 constexpr int kMostPasses = 64;
 
@@ -35,17 +35,21 @@ double best_rate(std::uint64_t bytes, Pass pass) {
   return static_cast<double>(bytes) / std::max(fastest, 1e-9);
 }
 
+// Whole parts.
+std::uint64_t buffer_bytes(std::uint64_t most_bytes) {
+  return std::clamp(most_bytes, kFewestBytes, kProbeBytes) / kPart * kPart;
+}
+
 }  // namespace
 
-double probe_memory(ThreadPool& pool) {
-  constexpr std::uint64_t kPart = std::uint64_t{1} << 20;
-  const PageArena memory = PageArena::if_possible(kBufferBytes);
+double probe_memory(ThreadPool& pool, std::uint64_t most_bytes) {
+  const PageArena memory = PageArena::if_possible(buffer_bytes(most_bytes));
   if (memory.size() == 0) return 0;
   std::memset(memory.data(), 1, memory.size());  // untouched pages would all be the same zero page
   const auto* words = reinterpret_cast<const std::uint64_t*>(memory.data());
   std::atomic<std::uint64_t> sum{0};
   const double rate = best_rate(memory.size(), [&] {
-    pool.parallel_ranges(static_cast<int>(kBufferBytes / kPart), 1, [&](int begin, int end) {
+    pool.parallel_ranges(static_cast<int>(memory.size() / kPart), 1, [&](int begin, int end) {
       std::uint64_t part = 0;
       const auto first = static_cast<std::uint64_t>(begin) * kPart / sizeof *words,
                  last = static_cast<std::uint64_t>(end) * kPart / sizeof *words;
@@ -56,11 +60,11 @@ double probe_memory(ThreadPool& pool) {
   return sum == 0 ? 0 : rate;
 }
 
-double probe_multiply(Ops& ops, FormatId id) {
+double probe_multiply(Ops& ops, FormatId id, std::uint64_t most_bytes) {
   constexpr int kCols = 4096;
   const Format& stored = format(id);
-  const Shape shape{static_cast<int>(kBufferBytes / (stored.row_weight_bytes(kCols) + stored.scale_row_bytes(kCols))),
-                    kCols};
+  const std::uint64_t row_bytes = stored.row_weight_bytes(kCols) + stored.scale_row_bytes(kCols);
+  const Shape shape{static_cast<int>(buffer_bytes(most_bytes) / row_bytes), kCols};
   const PageArena weights = PageArena::if_possible(stored.weight_bytes(shape)),
                   scales = PageArena::if_possible(stored.scale_bytes(shape));
   if (weights.size() == 0 || scales.size() < stored.scale_bytes(shape)) return 0;

@@ -22,5 +22,15 @@ TEST(MemoryProbe, GivesPlausibleRates) {
   }
 }
 
+// Where there is less room the figures come from less, not from nothing.
+TEST(MemoryProbe, AFewBytesAreEnough) {
+  ThreadPool pool(2);
+  CpuOps ops(pool, best_kernels(), {.rows = 1, .width = 4096});
+  for (const std::uint64_t most : {std::uint64_t{0}, std::uint64_t{5} << 20}) {
+    EXPECT_GT(probe_memory(pool, most), 1e8);
+    EXPECT_GT(probe_multiply(ops, FormatId::bf16, most), 1e6);
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -59,6 +59,16 @@ TEST(OutOfMemory, ALimitOnAddressesCountsForTheUsualBudget) {
   EXPECT_LT(nlohmann::json::parse(outcome.out).at("budget_bytes").get<std::uint64_t>(), 200u << 20);
 }
 
+// What is measured takes no more than there is: a container of 60 MiB would end a plan for it.
+TEST(OutOfMemory, APlanMeasuresWithinTheLimit) {
+  if (built_with_sanitizers()) GTEST_SKIP() << "a sanitizer takes terabytes of addresses";
+  const Outcome outcome = limited(110 << 10, {"plan", demo_model().string(), "--threads", "1", "--json", "-"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const nlohmann::json machine = nlohmann::json::parse(outcome.out).at("machine");
+  EXPECT_GT(machine.at("memory_bytes_per_s"), 1e8);
+  EXPECT_GT(machine.at("multiply_bytes_per_s"), 1e7);
+}
+
 // The note of a run says which process it is.
 ::pid_t process_beside(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
