@@ -1,6 +1,7 @@
 // See checked_queue.h.
 #include "io/checked_queue.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -109,7 +110,9 @@ class CheckedQueue final : public ReadQueue {
     TRY(read_again(request));
     for (const SourcePiece& piece : unproven)
       if (piece.source != 0)
-        sources_->deceived(piece.source, "what it brought is not what the checkpoint holds: " + right.error().what);
+        sources_->deceived(piece.source,
+                           fmt::format("what it brought is not what the checkpoint holds: {}: bytes {} to {}",
+                                       sources_->files(piece.source).path(piece.file), piece.begin, piece.end));
     return {};
   }
 
