@@ -58,6 +58,7 @@ Result<> run(Flags flags) {
   TRY_TAKE(flags.options.engine, flags.model.options());
   for (const std::string& text : flags.budgets) {
     TRY_TAKE(const std::uint64_t budget, parse_size(text, "--memory"));
+    if (budget == 0) return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing");
     flags.options.budgets.push_back(budget);
   }
   const bool table = flags.json != "-";
