@@ -16,6 +16,8 @@
 
 namespace sluice {
 
+inline constexpr double kMacsPerNanosecond = 30;  // of one core, about: for cutting work
+
 class CpuOps final : public Ops {
  public:
   // What the scratch memory must hold: vectors of one matmul, columns of its widest weight, in the form of a mode.
@@ -47,6 +49,7 @@ class CpuOps final : public Ops {
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
   void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                           Rows weights) override;
+  void stream_weights(const StreamWeights& streams) override;
   void mix_streams(Rows output, Rows weights, int streams, Rows x) override;
   void pool(const ChannelPool& pool) override;
   void short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) override;
@@ -57,6 +60,8 @@ class CpuOps final : public Ops {
   void head_attention(const HeadAttention& attention) override;
   void window_attention(const WindowAttention& attention) override;
   void index_scores(const IndexScores& scores) override;
+  void choose(const Choice& choice) override;
+  void exp_weights(std::span<const float> x, float largest, double divisor, std::span<double> y) override;
 
  private:
   enum class Form { floats, nibbles, bytes };  // how a matrix wants its vectors: as MatmulPart or FastPart
@@ -107,7 +112,7 @@ class CpuOps final : public Ops {
   std::vector<Packed> packed_;
   std::vector<Item> items_;
   std::vector<const float*> sources_;
-  std::vector<float> softmax_;
+  std::vector<float> softmax_, choices_;
 };
 
 }  // namespace sluice

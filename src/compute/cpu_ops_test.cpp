@@ -850,5 +850,79 @@ TEST(KernelTable, NamesAreFoundAndTheScalarSetIsAlwaysThere) {
   for (const KernelTable* kernels : supported_kernels()) EXPECT_EQ(find_kernels(kernels->name), kernels);
 }
 
+// Few distinct numbers make ties, and numbers of one magnitude need every step of the search.
+float choosable(Random& random, Kind kind, int how) {
+  if (how == 0) return static_cast<float>(pick(random, -3, 3));
+  if (how == 1) return std::bit_cast<float>(0x3f800000u + static_cast<std::uint32_t>(pick(random, 0, 40)));
+  return number(random, kind);
+}
+
+TEST(CpuOps, ChoicesEqualTheReference) {
+  Random random(19);
+  for (int repeat = 0; repeat < 300; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int how = repeat / 3 % 3, rows = pick(random, 1, 5), groups = repeat % 4 == 0 ? pick(random, 2, 9) : 1;
+    const int width = groups * (repeat % 20 == 1 ? 3000 : pick(random, groups > 1 ? 2 : 1, 150));
+    Matrix x(rows, width);
+    for (int row = 0; row < rows; ++row)
+      for (float& value : x.rows()[row]) value = choosable(random, kind, how);
+    std::vector<float> bias(static_cast<std::size_t>(repeat % 2 == 0 ? width : 0));
+    for (float& value : bias) value = choosable(random, kind, how);
+    const int kept = pick(random, 1, groups), count = pick(random, 1, repeat % 5 == 0 ? 1 : width / groups * kept);
+    expect_same(
+        "choose " + std::to_string(count) + " of " + std::to_string(width) + " in " + std::to_string(groups),
+        [&](Ops& ops, std::vector<float>& chosen) {
+          std::vector<int> columns(chosen.size());
+          ops.choose({x.rows(), bias, count, groups, kept, columns});
+          std::ranges::copy(columns, chosen.begin());
+        },
+        std::vector<float>(static_cast<std::size_t>(rows * count)));
+  }
+}
+
+TEST(CpuOps, WeightsOfStreamsEqualTheReference) {
+  Random random(20);
+  for (int repeat = 0; repeat < 120; ++repeat) {
+    const Kind kind = kKinds[repeat % 3];
+    const int rows = pick(random, 1, 7), n = repeat % 2 == 0 ? 4 : pick(random, 1, kMostStreams);
+    const bool whole = repeat % 5 != 0;
+    const int width = whole ? (2 + n) * n : n, iterations = pick(random, 1, 20);
+    const Matrix mixes(rows, width, random, kind), inverse(rows, 1, random, Kind::plain);
+    const std::vector<float> base = numbers(width, random, kind), scale = numbers(3, random, Kind::plain);
+    const float eps = repeat % 7 == 0 ? 0.f : 1e-6f;
+    expect_same(
+        "weights of " + std::to_string(n) + " streams",
+        [&](Ops& ops, std::vector<float>& pre, Matrix& weights) {
+          ops.stream_weights(
+              {mixes.rows(), inverse.rows(), base, scale, n, iterations, eps, pre, whole ? weights.rows() : Rows{}});
+        },
+        std::vector<float>(static_cast<std::size_t>(rows * n)), Matrix(rows, (1 + n) * n));
+  }
+}
+
+// Exponents over the whole range of double's exp, results that are subnormal or out of range among them.
+TEST(CpuOps, ExponentialsInDoubleEqualTheReference) {
+  Random random(21);
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    const int count = repeat % 8 == 0 ? 5000 : pick(random, 1, 70);
+    std::vector<float> x = numbers(count, random, repeat % 4 == 3 ? Kind::wild : Kind::awkward);
+    const float spread = std::ldexp(1.f, pick(random, -4, 9));
+    if (repeat % 4 < 2)
+      for (float& value : x) value = std::uniform_real_distribution<float>(-1, 1)(random) * spread;
+    const double divisor = std::ldexp(1.0, pick(random, -2, 2)) * 1.1;
+    ReferenceOps reference;
+    std::vector<double> expected(x.size());
+    reference.exp_weights(x, 0.25f, divisor, expected);
+    for (Candidate& candidate : candidates()) {
+      std::vector<double> got(x.size());
+      candidate.ops->exp_weights(x, 0.25f, divisor, got);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_TRUE(std::bit_cast<std::uint64_t>(got[i]) == std::bit_cast<std::uint64_t>(expected[i]) ||
+                    (std::isnan(got[i]) && std::isnan(expected[i])))
+            << candidate.name << ": exp of " << x[i] << " is " << got[i] << ", not " << expected[i];
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice

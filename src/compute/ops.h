@@ -105,6 +105,32 @@ struct IndexScores {
 
 inline constexpr int kMostStreams = 16;  // of mix_streams
 
+// The best columns of each row, in rising order: those of the `count` largest numbers, or sums of number and bias; ties
+// go to the lower column, and NaN counts as -infinity.
+struct Choice {
+  Rows x;
+  std::span<const float> bias;  // [x.width]; may be empty
+  int count = 1;                // at most x.width
+  // Columns come in `groups` groups of as many neighbours. The `groups_kept` best are those with the largest plain sum
+  // of their two largest numbers; the numbers of the others become -infinity. Two columns a group at least.
+  int groups = 1, groups_kept = 1;
+  std::span<int> chosen;  // [rows, count]
+};
+
+// The weights of residual streams (DeepSeek-V4, 3.2), of each row from its own mixes m:
+//   pre_i = σ(m_i · inverse_rms · scale_0 + base_i) + eps;  post_i = 2 σ(..), with scale_1;  c_jk of the rest, with
+//   scale_2, and Sinkhorn's iteration: rows of softmax + eps, then columns and rows divided by their sums + eps in
+//   turn, columns first and last.
+struct StreamWeights {
+  Rows mixes;                          // [rows, (2 + streams) * streams]: of pre, of post, of c
+  Rows inverse_rms;                    // [rows, 1]
+  std::span<const float> base, scale;  // [mixes.width], [3]
+  int streams = 1, iterations = 1;     // at most kMostStreams
+  float eps = 0;
+  std::span<float> pre;  // [rows, streams]
+  Rows weights;          // [rows, (1 + streams) * streams]: post, then c. Null data: mixes and scale are of pre alone
+};
+
 class Ops {
  public:
   virtual ~Ops() = default;
@@ -143,9 +169,10 @@ class Ops {
   virtual void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                                   Rows weights) = 0;
 
-  // Residual streams (DeepSeek-V4, 3.2). x [rows, streams * width], output [rows, width]; weights of a row: post
-  // [streams], then mix [streams j, streams k]. x[k] = post[k] · output + Σ_j mix[j][k] · x[j], in place: the first
-  // product rounded, then an fma chain in rising j. At most kMostStreams streams.
+  // Streams after a sub-layer (DeepSeek-V4, 3.2). x [rows, streams * width], output [rows, width]; weights of a row:
+  // post [streams], then mix [streams j, streams k]. x[k] = post[k] · output + Σ_j mix[j][k] · x[j], in place: the
+  // first product rounded, then an fma chain in rising j. At most kMostStreams streams.
+  virtual void stream_weights(const StreamWeights& streams) = 0;
   virtual void mix_streams(Rows output, Rows weights, int streams, Rows x) = 0;
   virtual void pool(const ChannelPool& pool) = 0;
 
@@ -161,6 +188,10 @@ class Ops {
   virtual void head_attention(const HeadAttention& attention) = 0;
   virtual void window_attention(const WindowAttention& attention) = 0;
   virtual void index_scores(const IndexScores& scores) = 0;
+  virtual void choose(const Choice& choice) = 0;
+  // y_i = exp((x_i - largest) / divisor) in double, every step plain and exp by base/exact_math.h: what the
+  // probabilities of a sampler are made of.
+  virtual void exp_weights(std::span<const float> x, float largest, double divisor, std::span<double> y) = 0;
 };
 
 }  // namespace sluice

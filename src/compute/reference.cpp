@@ -304,6 +304,45 @@ void ReferenceOps::attention_residual(std::span<const Rows> sources, std::span<c
   }
 }
 
+namespace {
+
+// Every number of n, `step` apart, over (their plain sum from +0, + eps).
+void divide_by_sum(float* first, std::size_t n, std::size_t step, float eps) {
+  float sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum = sum + first[i * step];
+  sum = sum + eps;
+  for (std::size_t i = 0; i < n; ++i) first[i * step] = first[i * step] / sum;
+}
+
+// Softmax of each row, + eps; then columns, and rows and columns in turn.
+void sinkhorn(std::span<float> c, std::size_t n, int iterations, float eps) {
+  for (std::size_t j = 0; j < n; ++j) softmax_of(c.subspan(j * n, n));
+  for (float& value : c) value = value + eps;
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    for (std::size_t j = 0; iteration > 0 && j < n; ++j) divide_by_sum(&c[j * n], n, 1, eps);
+    for (std::size_t k = 0; k < n; ++k) divide_by_sum(&c[k], n, n, eps);
+  }
+}
+
+}  // namespace
+
+// m · r, then m · scale + base, all plain; σ(..) + eps, 2 · σ(..), Sinkhorn.
+void ReferenceOps::stream_weights(const StreamWeights& streams) {
+  const std::size_t n = at(streams.streams);
+  for (int row = 0; row < streams.mixes.rows; ++row) {
+    const auto mixed = [&](std::size_t i, std::size_t kind) {
+      const float mix = streams.mixes[row][i] * streams.inverse_rms[row][0];
+      return mix * streams.scale[kind] + streams.base[i];
+    };
+    for (std::size_t i = 0; i < n; ++i) streams.pre[at(row) * n + i] = exact_sigmoid(mixed(i, 0)) + streams.eps;
+    if (streams.weights.data == nullptr) continue;
+    const std::span<float> post = streams.weights[row].first(n), c = streams.weights[row].subspan(n);
+    for (std::size_t i = 0; i < n; ++i) post[i] = 2.f * exact_sigmoid(mixed(n + i, 1));
+    for (std::size_t i = 0; i < n * n; ++i) c[i] = mixed(2 * n + i, 2);
+    sinkhorn(c, n, streams.iterations, streams.eps);
+  }
+}
+
 // x[k] = post[k] · output, then a chain of mix[j][k] · x[j] in rising j, all of the x before.
 void ReferenceOps::mix_streams(Rows output, Rows weights, int streams, Rows x) {
   const std::size_t count = at(streams), width = at(output.width);

@@ -32,6 +32,7 @@ class ReferenceOps final : public Ops {
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
   void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
                           Rows weights) override;
+  void stream_weights(const StreamWeights& streams) override;
   void mix_streams(Rows output, Rows weights, int streams, Rows x) override;
   void pool(const ChannelPool& pool) override;
   void short_conv(Rows x, std::span<const float> taps, int kernel, std::span<float> history, Rows y) override;
@@ -42,6 +43,8 @@ class ReferenceOps final : public Ops {
   void head_attention(const HeadAttention& attention) override;
   void window_attention(const WindowAttention& attention) override;
   void index_scores(const IndexScores& scores) override;
+  void choose(const Choice& choice) override;
+  void exp_weights(std::span<const float> x, float largest, double divisor, std::span<double> y) override;
 
  private:
   Numerics numerics_;

@@ -269,5 +269,19 @@ TEST(Reference, SwigluClampAndSoftmax) {
   EXPECT_EQ(p.values[5], 0);
 }
 
+std::vector<int> chosen(std::vector<float> numbers, int count) {
+  const int width = static_cast<int>(numbers.size());
+  std::vector<int> columns(static_cast<std::size_t>(count));
+  ReferenceOps().choose({.x = {numbers.data(), 1, width, width}, .bias = {}, .count = count, .chosen = columns});
+  return columns;
+}
+
+TEST(ReferenceOps, TiesGoToTheLowerColumnAndNanLoses) {
+  EXPECT_EQ(chosen({0, -0.f, 0, 1}, 2), (std::vector<int>{0, 3}));
+  EXPECT_EQ(chosen({-INFINITY, NAN, -5, NAN}, 2), (std::vector<int>{0, 2}));
+  EXPECT_EQ(chosen({NAN, NAN, NAN}, 2), (std::vector<int>{0, 1}));
+  EXPECT_EQ(chosen({NAN, INFINITY, NAN}, 3), (std::vector<int>{0, 1, 2}));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -65,6 +65,9 @@ void WatchedOps::attention_residual(std::span<const Rows> sources, std::span<con
                                     Rows weights) {
   watch("attention residual", [&] { ops_.attention_residual(sources, f, eps, y, weights); });
 }
+void WatchedOps::stream_weights(const StreamWeights& streams) {
+  watch("stream weights", [&] { ops_.stream_weights(streams); });
+}
 void WatchedOps::mix_streams(Rows output, Rows weights, int streams, Rows x) {
   watch("mix streams", [&] { ops_.mix_streams(output, weights, streams, x); });
 }
@@ -92,6 +95,12 @@ void WatchedOps::window_attention(const WindowAttention& attention) {
 }
 void WatchedOps::index_scores(const IndexScores& scores) {
   watch("index scores", [&] { ops_.index_scores(scores); });
+}
+void WatchedOps::choose(const Choice& choice) {
+  watch("choose", [&] { ops_.choose(choice); });
+}
+void WatchedOps::exp_weights(std::span<const float> x, float largest, double divisor, std::span<double> y) {
+  watch("exp weights", [&] { ops_.exp_weights(x, largest, divisor, y); });
 }
 
 }  // namespace sluice

@@ -90,12 +90,12 @@ mutant "olmoe: router renormalised the other way" $olmoe/forward.cpp 's/\.renorm
 mutant "olmoe: sigmoid router" $olmoe/forward.cpp 's/parts_\.ops->softmax\(b_\.p\)/parts_.ops->sigmoid(b_.p, b_.p)/'
 mutant "olmoe: experts see the residual" $olmoe/forward.cpp 's/runner_->start\(layer, b_\.x,/runner_->start(layer, b_.h,/'
 mutant "gate and up exchanged" src/models/common/blocks.cpp 's/\.gate = gated_expert::gate/.gate = gated_expert::up/; s/\.up = gated_expert::up/.up = gated_expert::gate/'
-mutant "olmoe: query heads dealt out over key heads" src/compute/cpu_ops.cpp 's/std::int64_t\{group\} \* shape\.sharing \+ within/std::int64_t{within} * shape.groups + group/'
+mutant "olmoe: query heads dealt out over key heads" src/compute/cpu_ops_attention.cpp 's/std::int64_t\{group\} \* shape\.sharing \+ within/std::int64_t{within} * shape.groups + group/'
 mutant "fused experts: up before gate" src/models/common/blocks.cpp 's/number \* 2 \* inner, inner/(number * 2 + 1) * inner, inner/; s/(fused, all, )\(number \* 2 \+ 1\) \* inner, inner, experts\}\};\n  spec\.tensors\[gated_expert::down\]/$1number * 2 * inner, inner, experts}};\n  spec.tensors[gated_expert::down]/'
 
 # DeepSeek-V4, spec of DeepSeek-V4: 3.2 and 3.9
 v4=src/models/deepseek_v4
-mutant "v4: mixing matrix not transposed" $kernels/elementwise.inl 's/weights\[streams \+ j \* streams \+ k\]/weights[streams + k * streams + j]/'
+mutant "v4: mixing matrix not transposed" $kernels/streams.inl 's/weights\[streams \+ j \* streams \+ k\]/weights[streams + k * streams + j]/'
 mutant "v4: two Sinkhorn rounds" $v4/hyper_connections.cpp 's/sinkhorn\(c, hc, config_\.hc_sinkhorn_iters,/sinkhorn(c, hc, 2,/'
 mutant "v4: Sinkhorn ends with rows" $v4/hyper_connections.cpp 's/(    for \(int j = 0; j < n; \+\+j\) divide[^\n]*\n)(    for \(int k = 0; k < n; \+\+k\) divide[^\n]*\n)/$2$1/; s/hc_sinkhorn_iters,/hc_sinkhorn_iters \/ 10,/'
 mutant "v4: post without its factor" $v4/hyper_connections.cpp 's/2\.f \* exact_sigmoid/exact_sigmoid/'

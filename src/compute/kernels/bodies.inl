@@ -27,8 +27,11 @@
 #include "compute/kernels/matmul_fast.inl"
 // These use elementwise.inl.
 #include "compute/kernels/attention.inl"
+#include "compute/kernels/choice.inl"
 #include "compute/kernels/probe.inl"
 #include "compute/kernels/recurrence.inl"
+#include "compute/kernels/sampling.inl"
+#include "compute/kernels/streams.inl"
 #include "compute/kernels/unpack.inl"
 
 // A template's instances in the order of FormatId.
@@ -64,6 +67,7 @@ const KernelTable SLUICE_TABLE = {
     rope,
     weighted_sum,
     attention_residual,
+    stream_weights,
     mix_streams,
     pool,
     kda_decay,
@@ -71,6 +75,8 @@ const KernelTable SLUICE_TABLE = {
     short_conv,
     attention,
     index_scores,
+    choose,
+    exp_weights,
     unpack_bf16,
     read_probe,
     fma_probe,

@@ -255,20 +255,6 @@ void attention_residual(const float* const* sources, int n, const float* f, int 
   }
 }
 
-void mix_streams(const float* output, const float* weights, int streams, std::int64_t width, int count, float* x) {
-  for (int i = 0; i < count; i += 16) {
-    const int left = count - i;
-    const f32x16 out = load_up_to(output + i, left);
-    f32x16 before[kKernelStreams];
-    for (int j = 0; j < streams; ++j) before[j] = load_up_to(x + j * width + i, left);
-    for (int k = 0; k < streams; ++k) {
-      f32x16 sum = mul(set1(weights[k]), out);
-      for (int j = 0; j < streams; ++j) sum = fma(set1(weights[streams + j * streams + k]), before[j], sum);
-      store_up_to(x + k * width + i, sum, left);
-    }
-  }
-}
-
 void pool(const float* const* values, const float* const* gates, int slots, int first, int count, float* y) {
   for (int i = 0; i < count; i += 16) {
     const int left = count - i;

@@ -64,6 +64,20 @@ inline f32x16 if_less(f32x16 a, f32x16 b, f32x16 yes, f32x16 no) {
   return {_mm256_blendv_ps(no.low, yes.low, _mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ)),
           _mm256_blendv_ps(no.high, yes.high, _mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ))};
 }
+inline std::uint32_t lanes_less(f32x16 a, f32x16 b) {
+  const int low = _mm256_movemask_ps(_mm256_cmp_ps(a.low, b.low, _CMP_LT_OQ));
+  const int high = _mm256_movemask_ps(_mm256_cmp_ps(a.high, b.high, _CMP_LT_OQ));
+  return static_cast<std::uint32_t>(low | high << 8);
+}
+template <int k>
+inline f32x16 of_each_four(f32x16 v) {
+  return {_mm256_permute_ps(v.low, 0x55 * k), _mm256_permute_ps(v.high, 0x55 * k)};
+}
+template <int j>
+inline f32x16 four_times(f32x16 v) {
+  const __m256 from = j < 2 ? v.low : v.high, twice = _mm256_permute2f128_ps(from, from, 0x11 * (j % 2));
+  return {twice, twice};
+}
 inline f32x16 negate(f32x16 a) {
   const __m256 sign = _mm256_set1_ps(-0.f);
   return {_mm256_xor_ps(a.low, sign), _mm256_xor_ps(a.high, sign)};

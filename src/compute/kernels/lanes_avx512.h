@@ -45,6 +45,15 @@ inline f32x16 min(f32x16 a, f32x16 b) { return _mm512_min_ps(a, b); }
 inline f32x16 if_less(f32x16 a, f32x16 b, f32x16 yes, f32x16 no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
 }
+inline std::uint32_t lanes_less(f32x16 a, f32x16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+template <int k>
+inline f32x16 of_each_four(f32x16 v) {
+  return _mm512_permute_ps(v, 0x55 * k);
+}
+template <int j>
+inline f32x16 four_times(f32x16 v) {
+  return _mm512_shuffle_f32x4(v, v, 0x55 * j);
+}
 inline f32x16 negate(f32x16 a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.f)); }
 inline f32x16 magnitude(f32x16 a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.f), a); }
 inline f32x16 with_sign_of(f32x16 sign, f32x16 a) { return _mm512_or_ps(_mm512_and_ps(_mm512_set1_ps(-0.f), sign), a); }

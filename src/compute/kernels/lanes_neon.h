@@ -87,6 +87,21 @@ inline f32x16 min(const f32x16& a, const f32x16& b) {
 inline f32x16 if_less(const f32x16& a, const f32x16& b, const f32x16& yes, const f32x16& no) {
   return each([&](int i) { return vbslq_f32(vcltq_f32(a.quarter[i], b.quarter[i]), yes.quarter[i], no.quarter[i]); });
 }
+inline std::uint32_t lanes_less(const f32x16& a, const f32x16& b) {
+  constexpr std::uint32_t kBits[4] = {1, 2, 4, 8};
+  const uint32x4_t bits = vld1q_u32(kBits);
+  std::uint32_t all = 0;
+  for (int i = 0; i < 4; ++i) all |= vaddvq_u32(vandq_u32(vcltq_f32(a.quarter[i], b.quarter[i]), bits)) << 4 * i;
+  return all;
+}
+template <int k>
+inline f32x16 of_each_four(const f32x16& v) {
+  return each([&](int i) { return vdupq_laneq_f32(v.quarter[i], k); });
+}
+template <int j>
+inline f32x16 four_times(const f32x16& v) {
+  return each([&](int) { return v.quarter[j]; });
+}
 inline f32x16 negate(const f32x16& a) {
   return each([&](int i) { return vnegq_f32(a.quarter[i]); });
 }

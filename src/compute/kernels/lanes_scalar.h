@@ -111,6 +111,21 @@ inline f32x16 min(const f32x16& a, const f32x16& b) {
 inline f32x16 if_less(const f32x16& a, const f32x16& b, const f32x16& yes, const f32x16& no) {
   return each([&](int i) { return a.lane[i] < b.lane[i] ? yes.lane[i] : no.lane[i]; });
 }
+// Bit i: a < b in lane i.
+inline std::uint32_t lanes_less(const f32x16& a, const f32x16& b) {
+  std::uint32_t bits = 0;
+  for (int i = 0; i < 16; ++i) bits |= (a.lane[i] < b.lane[i] ? 1u : 0u) << i;
+  return bits;
+}
+// Lane i = lane 4 (i / 4) + k: of each four lanes the k-th; and lane 4 j + i mod 4: the j-th four, four times.
+template <int k>
+inline f32x16 of_each_four(const f32x16& v) {
+  return each([&](int i) { return v.lane[i / 4 * 4 + k]; });
+}
+template <int j>
+inline f32x16 four_times(const f32x16& v) {
+  return each([&](int i) { return v.lane[4 * j + i % 4]; });
+}
 inline f32x16 negate(const f32x16& a) {
   return each([&](int i) { return -a.lane[i]; });
 }

@@ -99,6 +99,23 @@ struct IndexPart {
   bool bf16;
 };
 
+// The `count` columns of largest x, or x + bias; see Choice of ops.h.
+struct ChoicePart {
+  const float *x, *bias;  // [columns]; the bias may be null
+  int columns, count, groups, groups_kept;
+  float* room;  // [columns + groups]; may be null without a bias and with one group
+  int* chosen;  // [count]
+};
+
+// Of one row; see StreamWeights of ops.h.
+struct StreamPart {
+  const float *mixes, *base, *scale;  // [(2 + streams) * streams], the same, [3]
+  float inverse_rms;
+  int streams, iterations;
+  float eps;
+  float *pre, *weights;  // [streams]; [(1 + streams) * streams], may be null
+};
+
 // Columns [first, first + count) of one head matrix over `rows` steps.
 struct KdaPart {
   const float *q, *k, *v, *alpha, *beta;  // of this head; row t is `*_stride` further
@@ -156,6 +173,7 @@ struct KernelTable {
   // Of one row: sources are n pointers to `count` numbers; p [n] receives the softmax weights.
   void (*attention_residual)(const float* const* sources, int n, const float* f, int count, float eps, float* y,
                              float* p);
+  void (*stream_weights)(const StreamPart& part);
   // Numbers [0, count) of every stream; x of stream k is k * width further. weights: see Ops::mix_streams.
   void (*mix_streams)(const float* output, const float* weights, int streams, std::int64_t width, int count, float* x);
   // Channels [first, first + count) of one window of `slots` slots; y is at the first of them.
@@ -165,6 +183,9 @@ struct KernelTable {
   void (*short_conv)(const ConvPart& part);
   void (*attention)(const AttentionPart& part);
   void (*index_scores)(const IndexPart& part);
+  void (*choose)(const ChoicePart& part);
+  // y = exp((x - largest) / divisor) in double.
+  void (*exp_weights)(const float* x, int count, double largest, double divisor, double* y);
   // How many escapes the groups ask for; if that is more than there are, what was stored means nothing.
   std::int64_t (*unpack_bf16)(const UnpackPart& part);
   // Yardsticks: see probe.inl. fma_probe does `fma_probe_flops` operations a step.
