@@ -5,8 +5,8 @@
 
 namespace sluice {
 
-void expect_experts(ExpertStore& store, int layer, const RouterScores& scores) {
-  const ExpertRanking ranking = rank_experts(scores, scores.rule.top_k);
+void expect_experts(Ops& ops, ExpertStore& store, int layer, const RouterScores& scores) {
+  const ExpertRanking ranking = rank_experts(ops, scores, scores.rule.top_k);
   std::vector<int> named;
   for (int place = 0; place < ranking.count; ++place)
     for (int row = 0; row < ranking.rows; ++row)

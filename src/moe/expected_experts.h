@@ -14,6 +14,6 @@ namespace sluice {
 inline constexpr int kMostRowsThatExpect = 4;
 
 // What the rows would choose, the first choices of each row first.
-void expect_experts(ExpertStore& store, int layer, const RouterScores& scores);
+void expect_experts(Ops& ops, ExpertStore& store, int layer, const RouterScores& scores);
 
 }  // namespace sluice

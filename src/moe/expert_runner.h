@@ -29,6 +29,9 @@ class ExpertRunner {
   ExpertRounding rounding_;
   const Routes* routes_ = nullptr;
   Rows outputs_;
+  ExpertGroups groups_;
+  std::vector<ExpertGroup> unclaimed_;
+  std::vector<float> weights_;  // as routes
 };
 
 }  // namespace sluice

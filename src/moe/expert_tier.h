@@ -13,7 +13,8 @@ namespace sluice {
 class ExpertTier {
  public:
   virtual ~ExpertTier() = default;
-  // Takes out of `groups` those it will compute. Called on the engine thread, tiers in a fixed order.
+  // Takes out of `groups` those it will compute; what they point to stays until finish. Called on the engine thread,
+  // tiers in a fixed order.
   virtual void claim(int layer, std::vector<ExpertGroup>& groups) = 0;
   // Begins. Outputs, unsummed, go to outputs[route]; x is indexed by row = route / top_k. They are unweighted, unless
   // the expert's rounding wants the weight inside. `routes` stay until finish.

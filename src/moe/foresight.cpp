@@ -22,7 +22,7 @@ void Foresight::note(Rows stream, int mark) {
   for (int row = 0; row < stream.rows; ++row) std::ranges::copy(stream[row], note.stream[row].begin());
 }
 
-void Foresight::ask(int layer, FunctionRef<RouterScores(Rows, int)> router) {
+void Foresight::ask(Ops& ops, int layer, FunctionRef<RouterScores(Rows, int)> router) {
   if (told_ == nullptr) return;
   SLUICE_CHECK(noted_ >= 2);
   for (const AskedBefore when : kAskedBefore) {
@@ -30,7 +30,7 @@ void Foresight::ask(int layer, FunctionRef<RouterScores(Rows, int)> router) {
     if (noted_ <= halves) continue;  // there is no layer before the first
     const Note& then = back(halves);
     const RouterScores scores = router(then.stream, then.mark);
-    (*told_)(layer, when, rank_experts(scores, 2 * scores.rule.top_k));
+    (*told_)(layer, when, rank_experts(ops, scores, 2 * scores.rule.top_k));
   }
 }
 

@@ -28,7 +28,7 @@ class Foresight {
   // The stream [rows, width] as half a layer begins, every half of every layer in order. `mark` comes back with it.
   void note(Rows stream, int mark = 0);
   // Within a feed-forward half, before the router chooses. `router` scores what it is given; rows lie without gaps.
-  void ask(int layer, FunctionRef<RouterScores(Rows stream, int mark)> router);
+  void ask(Ops& ops, int layer, FunctionRef<RouterScores(Rows stream, int mark)> router);
 
  private:
   struct Note {

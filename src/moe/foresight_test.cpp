@@ -5,6 +5,8 @@
 
 #include <tuple>
 
+#include "compute/reference.h"
+
 namespace sluice {
 namespace {
 
@@ -33,6 +35,7 @@ TEST(Foresight, AsksAboutTheStreamBeforeTheAttentionAndBeforeTheLastExperts) {
     return RouterScores{stream, {}, {.top_k = 1}};
   };
   Foresight foresight;
+  ReferenceOps ops;
   for (int pass = 0; pass < 2; ++pass) {
     said.clear(), marks.clear();
     foresight.begin(told);
@@ -41,12 +44,12 @@ TEST(Foresight, AsksAboutTheStreamBeforeTheAttentionAndBeforeTheLastExperts) {
     foresight.note(stream.view(), 10);
     stream = Stream(1, 2);
     foresight.note(stream.view(), 11);
-    foresight.ask(0, router);
+    foresight.ask(ops, 0, router);
     stream = Stream(2, 0);
     foresight.note(stream.view(), 12);
     stream = Stream(1, 1);
     foresight.note(stream.view(), 13);
-    foresight.ask(1, router);
+    foresight.ask(ops, 1, router);
     EXPECT_EQ(said, (std::vector<Said>{{0, AskedBefore::attention, {0, 1}},
                                        {1, AskedBefore::attention, {2, 0}},
                                        {1, AskedBefore::last_experts, {1, 2}}}));
@@ -56,11 +59,12 @@ TEST(Foresight, AsksAboutTheStreamBeforeTheAttentionAndBeforeTheLastExperts) {
 
 TEST(Foresight, AsksNobodyWithoutAListener) {
   Foresight foresight;
+  ReferenceOps ops;
   Stream stream(0, 1);
   foresight.begin({});
   foresight.note(stream.view());
   foresight.note(stream.view());
-  foresight.ask(0, [](Rows, int) -> RouterScores {
+  foresight.ask(ops, 0, [](Rows, int) -> RouterScores {
     ADD_FAILURE();
     return {};
   });

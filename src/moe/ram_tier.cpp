@@ -21,16 +21,17 @@ void RamTier::measure(const ExpertSpec& spec, Workspace& work, int max_rows) { l
 
 void RamTier::claim(int layer, std::vector<ExpertGroup>& groups) {
   layer_ = layer;
-  groups_ = std::exchange(groups, {});
+  groups_.assign(groups.begin(), groups.end());
+  groups.clear();
 }
 
 void RamTier::start(Rows x, const Routes& routes, Rows outputs) {
   x_ = x;
   routes_ = &routes;
   outputs_ = outputs;
-  std::vector<ExpertUse> uses;
-  for (const ExpertGroup& group : groups_) uses.push_back({group.expert, static_cast<int>(group.routes.size())});
-  fetch_ = store_.fetch(layer_, uses);
+  uses_.clear();
+  for (const ExpertGroup& group : groups_) uses_.push_back({group.expert, static_cast<int>(group.routes.size())});
+  fetch_ = store_.fetch(layer_, uses_);
 }
 
 Result<> RamTier::finish() {

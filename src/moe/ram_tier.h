@@ -40,6 +40,7 @@ class RamTier final : public ExpertTier {
   ExpertSpec spec_;
   Buffers buffers_;
   std::vector<ExpertGroup> groups_;  // ascending by expert
+  std::vector<ExpertUse> uses_;      // of them
   std::unique_ptr<Fetch> fetch_;
   int layer_ = 0;
   const Routes* routes_ = nullptr;

@@ -1,10 +1,10 @@
-// Chooses experts from router scores: scalar, a few hundred numbers a row, the same on every machine.
+// Chooses experts from router scores, and says what each is worth: the same on every machine.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "base/rows.h"
+#include "compute/ops.h"
 #include "moe/routes.h"
 
 namespace sluice {
@@ -20,18 +20,32 @@ struct RouterRule {
   int groups = 1, groups_kept = 1;
 };
 
-// scores [rows, experts] are the activated logits (sigmoid, or softmax over all experts). The top_k largest
-// score + bias are chosen (ties: lower id). The bias may be empty: then scores choose. It never enters a weight:
-// w = (s / (Σ s + epsilon)) · factor, or s · factor without renormalisation; the sum in ascending expert id.
-Routes choose_experts(Rows scores, std::span<const float> bias, const RouterRule& rule);
-
-// All that a layer's choice is made from.
+// All that a layer's choice is made from. scores [rows, experts] are the activated logits (sigmoid, or softmax over all
+// experts). The top_k largest score + bias are chosen (ties: lower id). The bias may be empty: then scores choose. It
+// never enters a weight: w = (s / (Σ s + epsilon)) · factor, or s · factor without renormalisation; the sum in
+// ascending expert id.
 struct RouterScores {
   Rows scores;
   std::span<const float> bias;
   RouterRule rule;
 };
-inline Routes choose_experts(const RouterScores& from) { return choose_experts(from.scores, from.bias, from.rule); }
+
+// Choices are made for every layer of every pass, in lists that keep their room. Routes are valid until the next call.
+class ExpertChooser {
+ public:
+  const Routes& choose(Ops& ops, const RouterScores& from);
+  // The same weights for experts that are given and not chosen: rule.top_k for each row, in any order. Experts of a row
+  // may be equal; each counts.
+  const Routes& take(Rows scores, std::span<const int> experts, const RouterRule& rule);
+  const Routes& routes() const { return routes_; }  // of the last call
+
+ private:
+  std::span<int> of(int row, int top_k);
+  const Routes& weigh(Rows scores, const RouterRule& rule);
+
+  std::vector<int> experts_;  // [rows, top_k], ascending in each row
+  Routes routes_;
+};
 
 // The experts of each row in the order in which they would be chosen, the best first.
 struct ExpertRanking {
@@ -43,12 +57,7 @@ struct ExpertRanking {
                                       static_cast<std::size_t>(count));
   }
 };
-// The first `count`, or as many as may be chosen at all. The first rule.top_k of them are those that choose_experts
-// takes.
-ExpertRanking rank_experts(const RouterScores& from, int count);
-
-// The same weights for experts that were given and not chosen: rule.top_k for each row, in any order. Experts of a row
-// may be equal; each counts.
-Routes weigh_experts(Rows scores, std::span<const int> experts, const RouterRule& rule);
+// The first `count`, or as many as may be chosen at all. The first rule.top_k of them are those that are chosen.
+ExpertRanking rank_experts(Ops& ops, const RouterScores& from, int count);
 
 }  // namespace sluice

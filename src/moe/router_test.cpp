@@ -7,6 +7,8 @@
 #include <functional>
 #include <random>
 
+#include "compute/reference.h"
+
 namespace sluice {
 namespace {
 
@@ -14,11 +16,20 @@ Rows one_row(std::vector<float>& values) {
   return {values.data(), 1, static_cast<int>(values.size()), static_cast<int>(values.size())};
 }
 
+Routes choose_experts(const RouterScores& from) {
+  ReferenceOps ops;
+  return ExpertChooser().choose(ops, from);
+}
+ExpertRanking ranking_of(const RouterScores& from, int count) {
+  ReferenceOps ops;
+  return rank_experts(ops, from, count);
+}
+
 // Kimi K3 specification, section 3.7, micro test: the largest score is not chosen, and the bias is not in the weights.
 TEST(Router, BiasChoosesButDoesNotWeigh) {
   std::vector<float> scores = {.549834f, .377541f, .731059f, .524979f};
   const std::vector<float> bias = {0.f, .3f, -.2f, .05f};
-  const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 2, .sum_epsilon = 1e-20f});
+  const Routes routes = choose_experts({one_row(scores), bias, {.top_k = 2, .sum_epsilon = 1e-20f}});
   ASSERT_EQ(routes.of(0).size(), 2u);
   EXPECT_EQ(routes.of(0)[0].expert, 1);
   EXPECT_EQ(routes.of(0)[1].expert, 3);
@@ -29,7 +40,7 @@ TEST(Router, BiasChoosesButDoesNotWeigh) {
 TEST(Router, TiesGoToTheLowerIdAndRoutesAscend) {
   std::vector<float> scores = {.5f, .5f, .5f, .9f, .5f};
   const std::vector<float> bias(5, 0.f);
-  const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 3});
+  const Routes routes = choose_experts({one_row(scores), bias, {.top_k = 3}});
   EXPECT_EQ(routes.of(0)[0].expert, 0);
   EXPECT_EQ(routes.of(0)[1].expert, 1);
   EXPECT_EQ(routes.of(0)[2].expert, 3);
@@ -38,14 +49,14 @@ TEST(Router, TiesGoToTheLowerIdAndRoutesAscend) {
 TEST(Router, WithoutRenormalisationWeightsAreScoresTimesFactor) {
   std::vector<float> scores = {.25f, .5f, .125f};
   const std::vector<float> bias(3, 0.f);
-  const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 2, .renormalize = false, .factor = 2.f});
+  const Routes routes = choose_experts({one_row(scores), bias, {.top_k = 2, .renormalize = false, .factor = 2.f}});
   EXPECT_EQ(routes.of(0)[0].weight, .5f);
   EXPECT_EQ(routes.of(0)[1].weight, 1.f);
 }
 
 TEST(Router, WithoutABiasScoresChoose) {
   std::vector<float> scores = {.1f, .4f, .2f, .3f};
-  const Routes routes = choose_experts(one_row(scores), {}, {.top_k = 2});
+  const Routes routes = choose_experts({one_row(scores), {}, {.top_k = 2}});
   EXPECT_EQ(routes.of(0)[0].expert, 1);
   EXPECT_EQ(routes.of(0)[1].expert, 3);
   EXPECT_EQ(routes.of(0)[0].weight, .4f / (.4f + .3f));
@@ -75,13 +86,13 @@ TEST(Router, GroupsAreKeptByTheSumOfTheirTwoBest) {
     std::vector<int> wanted;
     for (int place = 0; place < 4; ++place) wanted.push_back(experts[static_cast<std::size_t>(place)].second);
     std::ranges::sort(wanted);
-    const Routes routes = choose_experts(one_row(scores), bias, {.top_k = 4, .groups = 4, .groups_kept = 2});
+    const Routes routes = choose_experts({one_row(scores), bias, {.top_k = 4, .groups = 4, .groups_kept = 2}});
     for (int place = 0; place < 4; ++place)
       ASSERT_EQ(routes.of(0)[static_cast<std::size_t>(place)].expert, wanted[static_cast<std::size_t>(place)]);
   }
 }
 
-// Given what choose_experts chose, in any order, weigh_experts says the same.
+// Given whom it chose, in any order, it says the same.
 TEST(Router, GivenExpertsWeighWhatChosenOnesDo) {
   std::mt19937 random(6);
   for (const bool renormalize : {true, false}) {
@@ -89,11 +100,11 @@ TEST(Router, GivenExpertsWeighWhatChosenOnesDo) {
     for (float& score : scores) score = static_cast<float>(random() % 1000 + 1) / 700;
     const Rows rows{scores.data(), 4, 9, 9};
     const RouterRule rule{.top_k = 3, .renormalize = renormalize, .factor = 2.5f, .sum_epsilon = 1e-3f};
-    const Routes chosen = choose_experts(rows, {}, rule);
+    const Routes chosen = choose_experts({rows, {}, rule});
     std::vector<int> experts;
     for (const Route& route : chosen.all) experts.push_back(route.expert);
     for (std::size_t row = 0; row < 4; ++row) std::swap(experts[3 * row], experts[3 * row + 2]);
-    const Routes given = weigh_experts(rows, experts, rule);
+    const Routes given = ExpertChooser().take(rows, experts, rule);
     ASSERT_EQ(given.all.size(), chosen.all.size());
     EXPECT_EQ(given.rows, 4);
     EXPECT_EQ(given.top_k, 3);
@@ -106,13 +117,16 @@ TEST(Router, GivenExpertsWeighWhatChosenOnesDo) {
 
 TEST(Routes, GroupsAreTheUnionInAscendingOrder) {
   Routes routes{3, 2, {{1, .1f}, {4, .2f}, {0, .3f}, {4, .4f}, {1, .5f}, {2, .6f}}};
-  const std::vector<ExpertGroup> groups = group_by_expert(routes);
-  ASSERT_EQ(groups.size(), 4u);
-  EXPECT_EQ(groups[0].expert, 0);
-  EXPECT_EQ(groups[1].expert, 1);
-  EXPECT_EQ(groups[1].routes, (std::vector<int>{0, 4}));
-  EXPECT_EQ(groups[3].expert, 4);
-  EXPECT_EQ(groups[3].routes, (std::vector<int>{1, 3}));
+  ExpertGroups lists;
+  for (int repeat = 0; repeat < 2; ++repeat) {  // the lists are used again
+    const std::span<const ExpertGroup> groups = lists.of(routes);
+    ASSERT_EQ(groups.size(), 4u);
+    EXPECT_EQ(groups[0].expert, 0);
+    EXPECT_EQ(groups[1].expert, 1);
+    EXPECT_TRUE(std::ranges::equal(groups[1].routes, std::vector<int>{0, 4}));
+    EXPECT_EQ(groups[3].expert, 4);
+    EXPECT_TRUE(std::ranges::equal(groups[3].routes, std::vector<int>{1, 3}));
+  }
 }
 
 // The first of a ranking are those that are chosen, with a bias, with groups and without, ties among them.
@@ -126,7 +140,7 @@ TEST(Router, RanksFirstWhomItChooses) {
     const RouterScores from{
         one_row(scores), bias, {.top_k = 3, .groups = grouped ? 4 : 1, .groups_kept = grouped ? 2 : 1}};
     const Routes chosen = choose_experts(from);
-    const ExpertRanking ranked = rank_experts(from, 6);
+    const ExpertRanking ranked = ranking_of(from, 6);
     ASSERT_EQ(ranked.of(0).size(), 6u);
     std::vector<int> first(ranked.of(0).begin(), ranked.of(0).begin() + 3), wanted;
     for (const Route& route : chosen.of(0)) wanted.push_back(route.expert);
@@ -137,7 +151,7 @@ TEST(Router, RanksFirstWhomItChooses) {
     };
     for (std::size_t place = 1; place < 6; ++place)
       EXPECT_GE(choice(ranked.of(0)[place - 1]), choice(ranked.of(0)[place]));
-    EXPECT_EQ(rank_experts(from, 100).count, grouped ? 6 : 12);  // all that may be chosen
+    EXPECT_EQ(ranking_of(from, 100).count, grouped ? 6 : 12);  // all that may be chosen
   }
 }
 

@@ -3,20 +3,22 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace sluice {
 
-std::vector<ExpertGroup> group_by_expert(const Routes& routes) {
-  std::vector<int> order(routes.all.size());
-  std::iota(order.begin(), order.end(), 0);
+std::span<const ExpertGroup> ExpertGroups::of(const Routes& routes) {
   const auto expert_of = [&](int route) { return routes.all[static_cast<std::size_t>(route)].expert; };
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return expert_of(a) < expert_of(b); });
-  std::vector<ExpertGroup> groups;
-  for (int route : order) {
-    if (groups.empty() || groups.back().expert != expert_of(route)) groups.push_back({expert_of(route), {}});
-    groups.back().routes.push_back(route);
+  order_.resize(routes.all.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  std::ranges::sort(order_, {}, [&](int route) { return std::pair(expert_of(route), route); });
+  groups_.clear();
+  for (std::size_t first = 0, next = 0; first < order_.size(); first = next) {
+    const int expert = expert_of(order_[first]);
+    while (next < order_.size() && expert_of(order_[next]) == expert) ++next;
+    groups_.push_back({expert, std::span(order_).subspan(first, next - first)});
   }
-  return groups;
+  return groups_;
 }
 
 }  // namespace sluice

@@ -26,10 +26,18 @@ struct Routes {
 // One expert and everybody who chose it: route index = row * top_k + place, which is also where its output goes.
 struct ExpertGroup {
   int expert = 0;
-  std::vector<int> routes;
+  std::span<const int> routes;
 };
 
-// The union of all rows' experts, ascending by id.
-std::vector<ExpertGroup> group_by_expert(const Routes& routes);
+// The union of all rows' experts, ascending by id. Every layer of every pass asks, so the lists keep their room.
+class ExpertGroups {
+ public:
+  // Valid until the next call.
+  std::span<const ExpertGroup> of(const Routes& routes);
+
+ private:
+  std::vector<int> order_;  // routes, by expert
+  std::vector<ExpertGroup> groups_;
+};
 
 }  // namespace sluice

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "models/common/indexer.h"
-
 namespace sluice {
 
 namespace {
@@ -26,7 +24,7 @@ std::uint64_t KeyChooser::list_bytes(const Shape& shape, int rows, int positions
   const auto keys = static_cast<std::uint64_t>(positions / shape.every);
   const auto chosen = std::min(static_cast<std::uint64_t>(shape.top_k), keys);
   const auto scores = std::min(std::max(std::uint64_t{kScoresAtOnce}, keys), kRowsAtOnce * keys);
-  return static_cast<std::uint64_t>(rows) * chosen * sizeof(int) + (scores + keys) * sizeof(float);
+  return static_cast<std::uint64_t>(rows) * chosen * sizeof(int) + scores * sizeof(float);
 }
 
 void KeyChooser::choose(
@@ -68,12 +66,15 @@ void KeyChooser::choose_of(Ops& ops, const Block& block, Rows query, Rows weight
   for (int offset = 0; offset < block.count; ++offset) {
     const int visible = (block.position + offset + 1) / shape_.every;
     std::vector<int>& chosen = choice.positions;
-    if (visible > shape_.top_k) {
-      choose_largest(scores[offset].first(static_cast<std::size_t>(visible)), shape_.top_k, ranks_, chosen);
-    } else {
-      chosen.resize(chosen.size() + static_cast<std::size_t>(visible));
-      std::iota(chosen.end() - visible, chosen.end(), 0);
-    }
+    const int count = std::min(visible, shape_.top_k);
+    chosen.resize(chosen.size() + static_cast<std::size_t>(count));
+    if (visible > count)
+      ops.choose({.x = scores.slice(offset, 1).columns(0, visible),
+                  .bias = {},
+                  .count = count,
+                  .chosen = std::span(chosen).last(static_cast<std::size_t>(count))});
+    else
+      std::iota(chosen.end() - count, chosen.end(), 0);
     choice.begin.push_back(static_cast<int>(chosen.size()));
   }
 }

@@ -48,8 +48,8 @@ class KeyChooser {
   // `wide` outlives it.
   KeyChooser(const Shape& shape, WideRows& wide) : shape_(shape), wide_(wide) {}
 
-  // Bytes of the lists that a pass over at most `rows` rows at positions below `positions` fills: choices, and scores
-  // with their ranks.
+  // Bytes of the lists that a pass over at most `rows` rows at positions below `positions` fills: choices, and
+  // scores.
   static std::uint64_t list_bytes(const Shape& shape, int rows, int positions);
 
   // query [rows, heads * dim], weights [rows, heads]; log: of the keys, those of these rows in it. `told` may be empty.
@@ -62,7 +62,7 @@ class KeyChooser {
 
   Shape shape_;
   WideRows& wide_;
-  std::vector<float> scores_, ranks_;
+  std::vector<float> scores_;
 };
 
 }  // namespace sluice

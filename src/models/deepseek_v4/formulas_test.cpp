@@ -61,11 +61,24 @@ TEST(DeepSeekV4Formulas, HyperConnections) {
 }
 
 TEST(DeepSeekV4Formulas, Sinkhorn) {
-  std::vector<float> c(16);
-  for (int i = 0; i < 16; ++i)
-    c[static_cast<std::size_t>(i)] =
-        0.2f * static_cast<float>((7 * (8 + i)) % 11 - 5) + 0.05f * static_cast<float>((5 * (8 + i)) % 7 - 3);
-  sinkhorn(c, 4, 20, 1e-6f);
+  std::vector<float> mixes(24), base(24), pre(4), weights(20);
+  for (int i = 0; i < 24; ++i) {
+    mixes[static_cast<std::size_t>(i)] = 0.1f * static_cast<float>((7 * i) % 11 - 5);
+    base[static_cast<std::size_t>(i)] = 0.05f * static_cast<float>((5 * i) % 7 - 3);
+  }
+  float inverse_rms = 1;
+  const std::vector<float> scale = {0.5f, 1, 2};
+  ReferenceOps ops;
+  ops.stream_weights({.mixes = {mixes.data(), 1, 24, 24},
+                      .inverse_rms = {&inverse_rms, 1, 1, 1},
+                      .base = base,
+                      .scale = scale,
+                      .streams = 4,
+                      .iterations = 20,
+                      .eps = 1e-6f,
+                      .pre = pre,
+                      .weights = {weights.data(), 1, 20, 20}});
+  const std::span<const float> c = std::span(weights).subspan(4);
   EXPECT_NEAR(c[0], .1701831, 1e-6);
   EXPECT_NEAR(c[5], .0758496, 1e-6);
   EXPECT_NEAR(c[11], .1549788, 1e-6);
@@ -94,7 +107,8 @@ TEST(DeepSeekV4Formulas, Router) {
   ReferenceOps ops;
   ops.sqrt_softplus(rows, rows);
   for (std::size_t expert = 0; expert < 6; ++expert) EXPECT_NEAR(scores[expert], wanted[expert], 1e-6);
-  const Routes routes = choose_experts(rows, bias, {.top_k = 2, .factor = 1.5f});
+  ExpertChooser chooser;
+  const Routes& routes = chooser.choose(ops, {rows, bias, {.top_k = 2, .factor = 1.5f}});
   EXPECT_EQ(routes.of(0)[0].expert, 0);
   EXPECT_EQ(routes.of(0)[1].expert, 4);
   EXPECT_NEAR(routes.of(0)[0].weight, .3218040, 1e-6);

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
-#include "moe/router.h"
 #include "residency/expert_store.h"
 #include "residency/id_table.h"
 
@@ -15,8 +15,7 @@ namespace sluice::deepseek_v4 {
 // a pass.
 void hint_experts(std::span<const IdTable> tables, std::span<const int> tokens, ExpertStore& experts);
 
-// The experts of each row by its token, with the weights that the rule makes of scores [rows, experts]. Requires:
-// rule.top_k numbers in a row of the table.
-Routes hash_routes(const IdTable& table, std::span<const int> tokens, Rows scores, const RouterRule& rule);
+// experts [tokens, width of the table] become those of each row by its token.
+void given_experts(const IdTable& table, std::span<const int> tokens, std::vector<int>& experts);
 
 }  // namespace sluice::deepseek_v4

@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "compute/reference.h"
+#include "moe/router.h"
 #include "support/random_blocks.h"
 
 namespace sluice::deepseek_v4 {
@@ -22,7 +24,10 @@ IdTable random_table(std::mt19937_64& random) {
 TEST(HashRoutes, TheTableChoosesAndScoresWeigh) {
   const IdTable table(kTopK, {3, 1, 0, 2});
   std::vector<float> scores = {.5f, 1.f, 2.f, 3.f, .25f, .5f, .75f, 1.f};
-  const Routes routes = hash_routes(table, std::vector{1, 0}, {scores.data(), 2, 4, 4}, {.top_k = 2, .factor = 1.5f});
+  std::vector<int> given;
+  given_experts(table, std::vector{1, 0}, given);
+  ExpertChooser chooser;
+  const Routes& routes = chooser.take({scores.data(), 2, 4, 4}, given, {.top_k = 2, .factor = 1.5f});
   ASSERT_EQ(routes.all.size(), 4u);
   EXPECT_EQ(routes.of(0)[0].expert, 0);  // ascending
   EXPECT_EQ(routes.of(0)[1].expert, 2);
@@ -44,17 +49,21 @@ TEST(HashRoutes, WhatIsHintedIsWhatIsAskedFor) {
   const auto store = make_expert_store(table, 28, make_policy("default", {kLayers, kExperts, 28}), *queue);
   const std::vector<IdTable> tables = {random_table(random), random_table(random)};
   std::vector<float> scores(kTokens * kExperts, 1.f);
+  ReferenceOps ops;
+  ExpertChooser chooser;
+  ExpertGroups groups;
   for (int pass = 0; pass < 60; ++pass) {
     std::vector<int> tokens(pass % 3 == 0 ? 1 + random() % 20 : 1);
     for (int& token : tokens) token = static_cast<int>(random() % kTokens);
     hint_experts(tables, tokens, *store);
     for (int layer = 0; layer < kLayers; ++layer) {
       const Rows rows{scores.data(), static_cast<int>(tokens.size()), kExperts, kExperts};
-      const Routes routes = layer < 2
-                                ? hash_routes(tables[static_cast<std::size_t>(layer)], tokens, rows, {.top_k = kTopK})
-                                : choose_experts(rows, {}, {.top_k = kTopK});
+      std::vector<int> given;
+      if (layer < 2) given_experts(tables[static_cast<std::size_t>(layer)], tokens, given);
+      const Routes& routes =
+          layer < 2 ? chooser.take(rows, given, {.top_k = kTopK}) : chooser.choose(ops, {rows, {}, {.top_k = kTopK}});
       std::vector<ExpertUse> uses;
-      for (const ExpertGroup& group : group_by_expert(routes))
+      for (const ExpertGroup& group : groups.of(routes))
         uses.push_back({group.expert, static_cast<int>(group.routes.size())});
       const ExpertStats before = store->stats();
       const auto fetch = store->fetch(layer, uses);

@@ -31,16 +31,12 @@ class HyperConnections {
   void collapse(Ops& ops, Rows streams, const SiteWeights& w, Rows x);
 
  private:
-  void mix(Ops& ops, Rows streams, const SiteWeights& w, int count);
+  void weigh(Ops& ops, Rows streams, const SiteWeights& w, int count, Rows weights);
   void sum(Ops& ops, Rows streams, Rows x);
 
   const V4Config& config_;
   Rows mixes_, inverse_rms_, weights_, base_, scale_;  // weights_ [rows, post | c]: see Ops::mix_streams
   std::vector<float> pre_;                             // [rows, hc_mult]
 };
-
-// c [n, n], rows of softmax first: columns and rows are divided by their sums in turn, columns last; eps joins every
-// sum, and the softmax.
-void sinkhorn(std::span<float> c, int n, int iterations, float eps);
 
 }  // namespace sluice::deepseek_v4

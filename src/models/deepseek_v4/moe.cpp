@@ -40,19 +40,20 @@ Moe::Moe(const V4Config& config, Rounding rounding, Workspace& work, int rows, c
 }
 
 Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams) {
-  Routes routes;
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps.router));
     const auto scored = [&](Rows from, int = 0) { return score(pass, layer, w, from, streams); };
     if (config_.hash_routed(layer)) {
       const RouterScores now = scored(pass.streams);
-      routes = hash_routes(id_tables_[static_cast<std::size_t>(layer)], pass.tokens, now.scores, now.rule);
+      given_experts(id_tables_[static_cast<std::size_t>(layer)], pass.tokens, given_);
+      chooser_.take(now.scores, given_, now.rule);
     } else {
-      pass.foresight.ask(layer, scored);
-      routes = choose_experts(scored(pass.streams));
+      pass.foresight.ask(pass.ops, layer, scored);
+      chooser_.choose(pass.ops, scored(pass.streams));
     }
   }
   pass.rounding.input(pass.x);  // what is left to be done with it are products of experts
+  const Routes& routes = chooser_.routes();
   if (pass.observers.routed) pass.observers.routed(layer, routes);
   runner_->start(layer, pass.x, routes, outputs_);
   TRY(share(pass, steps));  // while routed experts are still on their way
@@ -66,7 +67,7 @@ Result<> Moe::run(Pass& pass, int layer, const LayerSteps& steps, HyperConnectio
 
 void Moe::expect(Pass& pass, int layer, const LayerSteps& steps, HyperConnections& streams, ExpertStore& store) {
   if (const std::optional<Lease> w = pass.trunk.peek(steps.router))
-    expect_experts(store, layer, score(pass, layer, *w, pass.streams, streams));
+    expect_experts(pass.ops, store, layer, score(pass, layer, *w, pass.streams, streams));
 }
 
 // s = sqrt(softplus(gate x)); the table says who works, or the best of s + bias. Weights are of s alone.

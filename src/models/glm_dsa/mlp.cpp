@@ -5,7 +5,6 @@
 
 #include "models/common/blocks.h"
 #include "models/common/vectors.h"
-#include "moe/router.h"
 
 namespace sluice::glm_dsa {
 
@@ -54,12 +53,12 @@ Moe::Moe(const GlmConfig& config, Workspace& work, int rows, Ops* ops, ExpertSto
 
 Result<> Moe::run(Pass& pass, int layer, int first_step) {
   const int rows = pass.rows();
-  Routes routes;
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.foresight.ask(layer, [&](Rows earlier, int) { return score(pass, w, earlier); });
-    routes = choose_experts(score(pass, w, pass.residual));
+    pass.foresight.ask(pass.ops, layer, [&](Rows earlier, int) { return score(pass, w, earlier); });
+    chooser_.choose(pass.ops, score(pass, w, pass.residual));
   }
+  const Routes& routes = chooser_.routes();
   if (pass.routed) pass.routed(layer, routes);
   runner_->start(layer, pass.x, routes, outputs_);
   {  // the shared experts are multiplied while routed ones are still on their way
@@ -78,7 +77,7 @@ Result<> Moe::run(Pass& pass, int layer, int first_step) {
 
 void Moe::expect(Pass& pass, int layer, int first_step, ExpertStore& store) {
   if (const std::optional<Lease> w = pass.trunk.peek(first_step))
-    expect_experts(store, layer, score(pass, *w, pass.residual));
+    expect_experts(pass.ops, store, layer, score(pass, *w, pass.residual));
 }
 
 RouterScores Moe::score(Pass& pass, const Lease& w, Rows residual) {

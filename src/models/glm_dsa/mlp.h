@@ -8,6 +8,7 @@
 #include "models/glm_dsa/parts.h"
 #include "moe/expert_runner.h"
 #include "moe/ram_tier.h"
+#include "moe/router.h"
 
 namespace sluice::glm_dsa {
 
@@ -34,6 +35,7 @@ class Moe {
 
   const GlmConfig& config_;
   Rows scores_, outputs_, shared_gate_, shared_up_, shared_out_, vector_;
+  ExpertChooser chooser_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;
 };

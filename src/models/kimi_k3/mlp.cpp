@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "models/common/vectors.h"
-#include "moe/router.h"
 
 namespace sluice::kimi_k3 {
 
@@ -76,12 +75,14 @@ ExpertSpec LatentMoe::expert_spec(const KimiK3Config& config) {
 
 Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::function<void(int, const Routes&)>& routed) {
   const int rows = pass.rows();
-  Routes routes;
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.foresight.ask(layer, [&](Rows prefix, int snapshots) { return score(pass, w, {snapshots, prefix}, {}); });
-    routes = choose_experts(score(pass, w, pass.residual.now(), z_.slice(0, rows)));
+    pass.foresight.ask(pass.ops, layer, [&](Rows prefix, int snapshots) {
+      return score(pass, w, {snapshots, prefix}, {});
+    });
+    chooser_.choose(pass.ops, score(pass, w, pass.residual.now(), z_.slice(0, rows)));
   }
+  const Routes& routes = chooser_.routes();
   if (routed) routed(layer, routes);
   runner_->start(layer, z_.slice(0, rows), routes, outputs_);
   {  // the shared experts are multiplied while routed ones are still on their way
@@ -109,7 +110,7 @@ Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::functi
 
 void LatentMoe::expect(Pass& pass, int layer, int first_step, ExpertStore& store) {
   if (const std::optional<Lease> w = pass.trunk.peek(first_step))
-    expect_experts(store, layer, score(pass, *w, pass.residual.now(), {}));
+    expect_experts(pass.ops, store, layer, score(pass, *w, pass.residual.now(), {}));
 }
 
 RouterScores LatentMoe::score(Pass& pass, const Lease& w, const ResidualStream::Moment& stream, Rows z) {

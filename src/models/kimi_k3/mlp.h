@@ -11,6 +11,7 @@
 #include "models/kimi_k3/parts.h"
 #include "moe/expert_runner.h"
 #include "moe/ram_tier.h"
+#include "moe/router.h"
 
 namespace sluice::kimi_k3 {
 
@@ -46,6 +47,7 @@ class LatentMoe {
 
   const KimiK3Config& config_;
   Rows scores_, z_, outputs_, sum_, shared_gate_, shared_up_, shared_out_, vector_;
+  ExpertChooser chooser_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;
 };

@@ -10,7 +10,6 @@
 #include "models/common/head.h"
 #include "models/common/vectors.h"
 #include "models/olmoe/census.h"
-#include "moe/router.h"
 
 namespace sluice::olmoe {
 
@@ -27,16 +26,16 @@ Result<> Olmoe::run_layers(const ForwardBatch& batch) {
   foresight_.begin(batch.foreseen);
   for (int layer = 0; layer < layers_; ++layer) {
     TRY(batch.still_wanted());
-    Routes routes;
     {
       TRY_TAKE(const Lease w, parts_.trunk->acquire(layer));
       foresight_.note(b_.h);
-      if (parts_.expects(rows)) expect_experts(*parts_.experts, layer, score(w, b_.h));
+      if (parts_.expects(rows)) expect_experts(*parts_.ops, *parts_.experts, layer, score(w, b_.h));
       attention(layer, w, batch);
       foresight_.note(b_.h);
-      foresight_.ask(layer, [&](Rows earlier, int) { return score(w, earlier); });
-      routes = choose_experts(score(w, b_.h));
+      foresight_.ask(*parts_.ops, layer, [&](Rows earlier, int) { return score(w, earlier); });
+      chooser_.choose(*parts_.ops, score(w, b_.h));
     }
+    const Routes& routes = chooser_.routes();
     if (batch.routed) batch.routed(layer, routes);
     TRY(experts(layer, routes));
     if (batch.after_layer) batch.after_layer(layer, b_.h);

@@ -12,6 +12,7 @@
 #include "models/olmoe/config.h"
 #include "moe/expert_runner.h"
 #include "moe/ram_tier.h"
+#include "moe/router.h"
 
 namespace sluice::olmoe {
 
@@ -56,6 +57,7 @@ class Olmoe final : public Model {
   Buffers all_, b_;  // for max_rows_ rows; for the rows of this batch
   WideRows wide_;
   Foresight foresight_;
+  ExpertChooser chooser_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;
 };
