@@ -188,6 +188,7 @@ Result<std::unique_ptr<Engine>> Engine::assemble(Survey survey, const MemoryPlan
     engine->hidden_.resize(static_cast<std::size_t>(plan.prefill_chunk) *
                            static_cast<std::size_t>(engine->hidden_width()));
   engine->choosable_ = static_cast<std::size_t>(ids_with_tokens(config.vocab_size(), engine->tokenizer()));
+  engine->sampling_.emplace(SamplingRoom{ops});
   engine->kept_ = std::make_unique<KeptSequences>(page_ceil(engine->survey_.needs.state_bytes));
   return engine;
 }

@@ -48,14 +48,14 @@ class Decoder {
     return {};
   }
   Result<> step() {
-    const std::span<const float> logits = engine_.choosable_logits();
-    const auto best = static_cast<int>(std::ranges::max_element(logits) - logits.begin());
-    return engine_.step(*state_, std::array{best}, true);
+    const int next = greedy_.choose(engine_.sampling(), engine_.choosable_logits(), state_->length());
+    return engine_.step(*state_, std::array{next}, true);
   }
 
  private:
   Engine& engine_;
   std::unique_ptr<SequenceState> state_;
+  const Sampler greedy_{{}, 0};
 };
 
 class BudgetBench {

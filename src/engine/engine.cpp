@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 
 #include "base/check.h"
 #include "base/out_of_memory.h"
@@ -15,6 +16,17 @@
 #include "engine/usage_log.h"
 
 namespace sluice {
+
+namespace {
+
+// Without a branch, so that compilers look at many numbers at once.
+bool all_finite(std::span<const float> numbers) {
+  std::int32_t largest = 0;
+  for (const float number : numbers) largest = std::max(largest, std::bit_cast<std::int32_t>(number) & 0x7fffffff);
+  return largest < 0x7f800000;  // from there on: infinity and NaN
+}
+
+}  // namespace
 
 Engine::Engine(Survey survey, const MemoryPlan& plan) : survey_(std::move(survey)), plan_(plan) {}
 Engine::~Engine() = default;
@@ -36,8 +48,10 @@ Result<> Engine::step(std::span<const BatchPart> parts, std::function<bool()> gi
 }
 
 Result<> Engine::pass(std::span<const BatchPart> parts, std::function<bool()> given_up) {
-  std::vector<int> tokens, logit_rows;
-  std::vector<Segment> segments;
+  auto& [tokens, logit_rows, segments] = batch_;
+  tokens.clear();
+  logit_rows.clear();
+  segments.clear();
   for (const BatchPart& part : parts) {
     const int first = static_cast<int>(tokens.size()), rows = static_cast<int>(part.tokens.size());
     part.state->open(rows, part.certain);
@@ -77,7 +91,7 @@ Rows Engine::draft_logits() {
 }
 
 Result<> Engine::check_logits(int row, const SequenceState& state) const {
-  if (std::ranges::all_of(logits(row), [](float logit) { return std::isfinite(logit); })) return {};
+  if (all_finite(logits(row))) return {};
   return fail(ErrorKind::corrupt, fmt::format("the logits after token {} are not finite numbers", state.length()),
               "weights are damaged: run sluice verify on the checkpoint");
 }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "compute/cpu_ops.h"
 #include "engine/engine_stats.h"
 #include "engine/survey.h"
+#include "generate/sampler.h"
 #include "io/open_queue.h"
 #include "io/read_queue.h"
 #include "models/model.h"
@@ -67,6 +69,7 @@ class Engine {
   bool drafts_by_lookup() const {
     return options().speculate == Speculate::automatic || options().speculate == Speculate::lookup;
   }
+  SamplingRoom& sampling() { return *sampling_; }
   // What requests left behind, for those that go on from there.
   KeptSequences& kept() { return *kept_; }
   std::uint64_t sequence_bytes() const { return sluice::sequence_bytes(survey_); }  // of one that runs
@@ -133,9 +136,14 @@ class Engine {
   std::unique_ptr<RowTable> embedding_;
   std::vector<IdTable> id_tables_;
   std::unique_ptr<Model> model_;
+  struct {
+    std::vector<int> tokens, logit_rows;
+    std::vector<Segment> segments;
+  } batch_;                    // of a pass; the lists keep their room
   std::vector<float> logits_;  // [logit rows, vocab], and a row for the draft head
   std::vector<float> hidden_;  // [prefill chunk, hidden], if there is a draft head
   std::size_t choosable_ = 0;
+  std::optional<SamplingRoom> sampling_;
   std::unique_ptr<KeptSequences> kept_;
   std::function<void(int, const Routes&)> routed_;
   ExpertsForeseen foreseen_;

@@ -42,7 +42,7 @@ std::uint64_t index_bytes(const std::vector<std::string>& files, const BoundCens
 
 std::uint64_t logits_bytes(const ModelConfig& config, int rows) {
   const auto vocab = static_cast<std::uint64_t>(config.vocab_size());
-  return vocab * static_cast<std::uint64_t>(rows) * sizeof(float) + Sampler::scratch_bytes(config.vocab_size());
+  return vocab * static_cast<std::uint64_t>(rows) * sizeof(float) + SamplingRoom::bytes(config.vocab_size());
 }
 
 std::uint64_t hidden_bytes(const ModelConfig& config, int rows) {

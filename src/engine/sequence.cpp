@@ -71,7 +71,7 @@ void Sequence::propose() {
   if (!drafts_.empty() || head_ == nullptr || head_->length() != computed_) return;
   const auto next = static_cast<int>(tokens_.size());
   const auto as_the_model_would = [&](std::span<const float> logits, int place) {
-    return sampler_.choose(engine_.choosable(logits), next + place);
+    return sampler_.choose(engine_.sampling(), engine_.choosable(logits), next + place);
   };
   Result<std::vector<int>> drafts = head_->draft(std::min(most, kMostOfHead), as_the_model_would);
   if (!drafts) return fail_with(std::move(drafts.error()));
@@ -108,8 +108,8 @@ void Sequence::tell_prompt(int rows, int first_logits) {
     const std::size_t next = static_cast<std::size_t>(computed_ + row) + 1;
     if (next >= request_.prompt.size()) break;
     const int id = tokens_[next];
-    listener_->prompt_token(
-        {id, token_logprobs(logits_for(engine_, first_logits + row, id), id, request_.top_logprobs)});
+    listener_->prompt_token({id, token_logprobs(engine_.sampling(), logits_for(engine_, first_logits + row, id), id,
+                                                request_.top_logprobs)});
   }
 }
 
@@ -197,8 +197,9 @@ int Sequence::choose(int row) {
     }
     allowed = *masked;
   }
-  TokenEvent token{sampler_.choose(allowed, static_cast<int>(tokens_.size()))};
-  if (request_.top_logprobs >= 0) token.logprobs = token_logprobs(logits, token.id, request_.top_logprobs);
+  TokenEvent token{sampler_.choose(engine_.sampling(), allowed, static_cast<int>(tokens_.size()))};
+  if (request_.top_logprobs >= 0)
+    token.logprobs = token_logprobs(engine_.sampling(), logits, token.id, request_.top_logprobs);
   const int id = token.id;
   accept(token);
   return id;

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "generate/sampler.h"
+
 namespace sluice {
 
 struct TokenLogprob {
@@ -21,6 +23,6 @@ struct TokenLogprobs {
 };
 
 // Requires: 0 <= chosen < logits.size(), count >= 0, at least one logit is finite and none is NaN or +infinity.
-TokenLogprobs token_logprobs(std::span<const float> logits, int chosen, int count);
+TokenLogprobs token_logprobs(SamplingRoom& room, std::span<const float> logits, int chosen, int count);
 
 }  // namespace sluice

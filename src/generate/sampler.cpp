@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/counter_random.h"
-#include "base/exact_math.h"
+#include "generate/likeliest.h"
 
 namespace sluice {
 
@@ -30,72 +30,100 @@ Result<> SamplingParams::validate() const {
   return {};
 }
 
-double Sampler::weight(const Candidate& candidate, float largest) const {
-  return exact_exp((static_cast<double>(candidate.logit) - largest) / params_.temperature);
-}
-
-void Sampler::penalise(std::vector<Candidate>& candidates) const {
+std::span<const float> Sampler::penalised(SamplingRoom& room, std::span<const float> logits) const {
+  if (params_.repeat_penalty == 1 && params_.presence_penalty == 0 && params_.frequency_penalty == 0 &&
+      params_.logit_bias.empty())
+    return logits;
+  room.logits.assign(logits.begin(), logits.end());
   for (const auto& [id, bias] : params_.logit_bias) {
-    if (static_cast<std::size_t>(id) >= candidates.size()) continue;  // a row of lm_head that has no token
-    float& logit = candidates[static_cast<std::size_t>(id)].logit;
+    if (static_cast<std::size_t>(id) >= logits.size()) continue;  // a row of lm_head that has no token
+    float& logit = room.logits[static_cast<std::size_t>(id)];
     logit = static_cast<float>(static_cast<double>(logit) + bias);
   }
   for (const auto& [id, generated] : seen_) {
-    float& logit = candidates[static_cast<std::size_t>(id)].logit;
+    float& logit = room.logits[static_cast<std::size_t>(id)];
     double value = logit;
     value = value > 0 ? value / params_.repeat_penalty : value * params_.repeat_penalty;
     if (generated > 0) value -= params_.presence_penalty + params_.frequency_penalty * generated;
     logit = static_cast<float>(value);
   }
+  return room.logits;
 }
 
-void Sampler::keep_top_k(std::vector<Candidate>& candidates) const {
-  std::nth_element(candidates.begin(), candidates.begin() + params_.top_k, candidates.end(), more_likely);
-  candidates.resize(static_cast<std::size_t>(params_.top_k));
-  std::ranges::sort(candidates, {}, &Candidate::id);
+namespace {
+
+// Of the tokens that are left those at room.places, rising, stay.
+void keep_places(SamplingRoom& room) {
+  if (room.ids.empty())
+    room.ids = room.places;
+  else
+    for (std::size_t to = 0; to < room.places.size(); ++to)
+      room.ids[to] = room.ids[static_cast<std::size_t>(room.places[to])];
+  for (std::size_t to = 0; to < room.places.size(); ++to)
+    room.weights[to] = room.weights[static_cast<std::size_t>(room.places[to])];
+  room.ids.resize(room.places.size());
+  room.weights.resize(room.places.size());
 }
 
-// Takes the most likely tokens off a heap, one by one, until they are enough: usually few, so nothing is sorted.
-void Sampler::keep_top_p(std::vector<Candidate>& candidates, float largest) const {
-  double whole = 0, sum = 0;
-  for (const Candidate& candidate : candidates) whole += weight(candidate, largest);
-  const auto less_likely = [](const Candidate& a, const Candidate& b) { return more_likely(b, a); };
-  std::ranges::make_heap(candidates, less_likely);
-  auto rest = candidates.end();  // the heap is in front of it, what was taken behind
-  while (rest != candidates.begin() && (rest == candidates.end() || sum < params_.top_p * whole)) {
-    std::pop_heap(candidates.begin(), rest, less_likely);
-    sum += weight(*--rest, largest);
+// The most likely k of all: room.ids, and their logits.
+std::span<const float> keep_top_k(SamplingRoom& room, std::span<const float> logits, int k) {
+  find_likeliest(room.ops, logits, k, room.ids);
+  room.likeliest.clear();
+  room.likeliest.reserve(room.ids.size());
+  for (const int id : room.ids) room.likeliest.push_back(logits[static_cast<std::size_t>(id)]);
+  return room.likeliest;
+}
+
+// Adds the most likely up until they are enough. Usually they are few, so not all are put in order.
+void keep_top_p(SamplingRoom& room, std::span<const float> logits, double p) {
+  double whole = 0;
+  for (const double weight : room.weights) whole += weight;
+  constexpr std::size_t kFew = 64;
+  for (std::size_t most = std::min(kFew, logits.size());; most = std::min(8 * most, logits.size())) {
+    find_likeliest(room.ops, logits, static_cast<int>(most), room.places);
+    sort_by_likelihood(logits, room.places);
+    std::size_t count = 0;
+    double sum = 0;
+    do sum += room.weights[static_cast<std::size_t>(room.places[count++])];
+    while (count < most && sum < p * whole);
+    if (sum < p * whole && most < logits.size()) continue;
+    room.places.resize(count);
+    std::ranges::sort(room.places);
+    return keep_places(room);
   }
-  candidates.erase(candidates.begin(), rest);
-  std::ranges::sort(candidates, {}, &Candidate::id);
 }
 
-int Sampler::draw(const std::vector<Candidate>& candidates, float largest, double uniform) const {
-  double whole = 0, sum = 0;
-  for (const Candidate& candidate : candidates) whole += weight(candidate, largest);
-  for (const Candidate& candidate : candidates) {
-    sum += weight(candidate, largest);
-    if (uniform * whole < sum) return candidate.id;  // true at the end at the latest, where sum is whole
-  }
-  return candidates.back().id;
+void drop_below(SamplingRoom& room, double least) {
+  room.places.clear();
+  room.places.reserve(room.weights.size());
+  for (std::size_t place = 0; place < room.weights.size(); ++place)
+    if (!(room.weights[place] < least)) room.places.push_back(static_cast<int>(place));
+  keep_places(room);
 }
 
-int Sampler::choose(std::span<const float> logits, int position) const {
-  const bool penalties = params_.repeat_penalty != 1 || params_.presence_penalty != 0 ||
-                         params_.frequency_penalty != 0 || !params_.logit_bias.empty();
-  if (params_.temperature == 0 && !penalties)
-    return static_cast<int>(std::ranges::max_element(logits) - logits.begin());
-  std::vector<Candidate> candidates;
-  candidates.reserve(logits.size());
-  for (const float logit : logits) candidates.push_back({logit, static_cast<int>(candidates.size())});
-  if (penalties) penalise(candidates);
-  const float largest = std::ranges::max_element(candidates, {}, &Candidate::logit)->logit;
-  if (params_.temperature == 0) return std::ranges::find(candidates, largest, &Candidate::logit)->id;
-  if (params_.top_k > 0 && params_.top_k < static_cast<int>(candidates.size())) keep_top_k(candidates);
-  if (params_.top_p < 1) keep_top_p(candidates, largest);
-  if (params_.min_p > 0)
-    std::erase_if(candidates, [&](const Candidate& token) { return weight(token, largest) < params_.min_p; });
-  return draw(candidates, largest, counter_uniform(seed_, static_cast<std::uint64_t>(position)));
+int draw(SamplingRoom& room, double uniform) {
+  double sum = 0;
+  for (double& weight : room.weights) weight = sum += weight;  // of the token and all before it
+  const auto drawn = std::ranges::upper_bound(room.weights, uniform * sum) - room.weights.begin();
+  const auto place = std::min(static_cast<std::size_t>(drawn), room.weights.size() - 1);
+  return room.ids.empty() ? static_cast<int>(place) : room.ids[place];
+}
+
+}  // namespace
+
+int Sampler::choose(SamplingRoom& room, std::span<const float> logits, int position) const {
+  std::span<const float> left = penalised(room, logits);
+  find_likeliest(room.ops, left, 1, room.places);
+  if (params_.temperature == 0) return room.places.front();
+  const float largest = left[static_cast<std::size_t>(room.places.front())];
+  room.ids.clear();
+  if (params_.top_k > 0 && params_.top_k < static_cast<int>(left.size())) left = keep_top_k(room, left, params_.top_k);
+  room.weights.clear();
+  room.weights.resize(left.size());
+  room.ops.exp_weights(left, largest, params_.temperature, room.weights);
+  if (params_.top_p < 1) keep_top_p(room, left, params_.top_p);
+  if (params_.min_p > 0) drop_below(room, params_.min_p);
+  return draw(room, counter_uniform(seed_, static_cast<std::uint64_t>(position)));
 }
 
 }  // namespace sluice

@@ -2,8 +2,8 @@
 //
 // In this order, each step on what the one before left: biases and penalties on the logits; greedy if the temperature
 // is 0 (ties: lower id); division by the temperature; top-k (ties: lower ids stay); top-p; min-p; one draw.
-// Probabilities are those of the tokens that are left. Arithmetic is double with our own exp and sums run in a written
-// order, so every machine chooses alike.
+// Probabilities are those of the tokens that are left. Arithmetic is double with our own exp and sums run in rising id,
+// so every machine chooses alike. What looks at the whole vocabulary is left to Ops.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "compute/ops.h"
 
 namespace sluice {
 
@@ -29,6 +30,24 @@ struct SamplingParams {
   Result<> validate() const;  // bad_input, names the first field outside its range
 };
 
+// What samplers work with: operations, and lists that keep their room from token to token. One for all samplers of a
+// thread.
+struct SamplingRoom {
+  Ops& ops;
+  std::vector<float> logits = {};  // of all tokens, penalised
+  std::vector<int> ids = {};       // that are left, rising; empty: all
+  std::vector<double> weights =
+      {};  // of those that are left, proportional to their probabilities: 1 for the largest logit
+  std::vector<float> likeliest = {};  // logits of the top k
+  std::vector<int> places = {};       // of a choice among those that are left
+
+  // Most that it takes.
+  static std::uint64_t bytes(int vocab_size) {
+    constexpr std::uint64_t kATokens = 2 * sizeof(float) + 2 * sizeof(int) + sizeof(double);
+    return static_cast<std::uint64_t>(vocab_size) * kATokens;
+  }
+};
+
 class Sampler {
  public:
   // Requires: params are valid.
@@ -40,28 +59,11 @@ class Sampler {
 
   // The token at `position` (its index in the sequence). Requires: at least one logit is finite and none is NaN or
   // +infinity; -infinity is a token that may not come.
-  int choose(std::span<const float> logits, int position) const;
-
-  // Memory that one choice takes for a while, at most.
-  static std::uint64_t scratch_bytes(int vocab_size) {
-    return static_cast<std::uint64_t>(vocab_size) * sizeof(Candidate);
-  }
+  int choose(SamplingRoom& room, std::span<const float> logits, int position) const;
 
  private:
-  struct Candidate {
-    float logit;
-    int id;
-  };
-  static bool more_likely(const Candidate& a, const Candidate& b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
-  }
-  // Proportional to the token's probability; 1 for the largest logit.
-  double weight(const Candidate& candidate, float largest) const;
-  // All below take and leave candidates in rising id.
-  void penalise(std::vector<Candidate>& candidates) const;
-  void keep_top_k(std::vector<Candidate>& candidates) const;
-  void keep_top_p(std::vector<Candidate>& candidates, float largest) const;
-  int draw(const std::vector<Candidate>& candidates, float largest, double uniform) const;
+  // The logits, or room.logits if anything changes them.
+  std::span<const float> penalised(SamplingRoom& room, std::span<const float> logits) const;
 
   SamplingParams params_;
   std::uint64_t seed_;
