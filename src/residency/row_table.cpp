@@ -34,6 +34,7 @@ class CachedRows final : public RowTable {
         format_(format(table.format)),
         room_(row_room(table)),
         memory_(static_cast<std::uint64_t>(cached_rows) * room_, "embedding rows"),
+        ids_(static_cast<std::size_t>(cached_rows), -1),
         entries_(static_cast<std::size_t>(cached_rows)),
         queue_(queue) {
     SLUICE_CHECK(cached_rows >= 1 && memory_.size() >= static_cast<std::uint64_t>(cached_rows) * room_);
@@ -44,14 +45,14 @@ class CachedRows final : public RowTable {
     for (std::size_t first = 0; first < ids.size();) {
       // As many tokens as the cache can hold the rows of at once.
       ++call_;
-      std::vector<std::size_t> places;
-      while (first + places.size() < ids.size()) {
-        const std::size_t entry = place_of(ids[first + places.size()]);
+      places_.clear();
+      while (first + places_.size() < ids.size()) {
+        const std::size_t entry = place_of(ids[first + places_.size()]);
         if (entry == entries_.size()) break;
-        places.push_back(entry);
+        places_.push_back(entry);
       }
       TRY(wait_for_rows());
-      for (const std::size_t entry : places) decode(entry, out[static_cast<int>(first++)]);
+      for (const std::size_t entry : places_) decode(entry, out[static_cast<int>(first++)]);
     }
     return {};
   }
@@ -60,7 +61,6 @@ class CachedRows final : public RowTable {
 
  private:
   struct Entry {
-    int id = -1;
     std::uint64_t call = 0;  // that used it last
     BlockLayout layout;
   };
@@ -70,19 +70,21 @@ class CachedRows final : public RowTable {
   // The entry that holds the row or will when its read has landed; entries_.size() if all are in use by this call.
   std::size_t place_of(int id) {
     SLUICE_CHECK(id >= 0 && id < table_.shape.rows);
-    auto entry = std::ranges::find(entries_, id, &Entry::id);
-    if (entry == entries_.end()) {
-      entry = std::ranges::min_element(entries_, {}, &Entry::call);
-      if (entry->call == call_) return entries_.size();
-      entry->id = id;
-      start_read(static_cast<std::size_t>(entry - entries_.begin()));
+    auto entry = static_cast<std::size_t>(std::ranges::find(ids_, id) - ids_.begin());
+    if (entry == entries_.size()) {
+      const auto oldest = std::ranges::min_element(entries_, {}, &Entry::call);
+      if (oldest->call == call_) return entries_.size();
+      entry = static_cast<std::size_t>(oldest - entries_.begin());
+      ids_[entry] = id;
+      start_read(entry);
     }
-    entry->call = call_;
-    return static_cast<std::size_t>(entry - entries_.begin());
+    entries_[entry].call = call_;
+    return entry;
   }
 
   void start_read(std::size_t entry) {
     Entry& mine = entries_[entry];
+    const int id = ids_[entry];
     mine.layout = {{}, {{table_.format, {1, table_.shape.cols}}}, room_, 0};
     Placement& placement = mine.layout.tensors[0];
     const auto add = [&](std::uint64_t offset, std::uint64_t bytes, std::uint64_t room_offset) {
@@ -91,9 +93,8 @@ class CachedRows final : public RowTable {
       return mine.layout.extents.back().slot_offset;
     };
     const std::uint64_t weight_bytes = format_.row_weight_bytes(table_.shape.cols);
-    const ScaleRun scales = format_.scale_run(table_.shape.cols, mine.id, 1);
-    placement.weights =
-        add(table_.weights_offset + static_cast<std::uint64_t>(mine.id) * weight_bytes, weight_bytes, 0);
+    const ScaleRun scales = format_.scale_run(table_.shape.cols, id, 1);
+    placement.weights = add(table_.weights_offset + static_cast<std::uint64_t>(id) * weight_bytes, weight_bytes, 0);
     if (scales.bytes > 0)
       placement.scales = add(table_.scales_offset + scales.offset, scales.bytes, widest_window(weight_bytes));
     placement.scale_phase = scales.phase;
@@ -108,14 +109,15 @@ class CachedRows final : public RowTable {
     const Clock::time_point begin = Clock::now();
     for (; in_flight_ > 0; --in_flight_) {
       Landed landed = landings_.wait();
-      Entry& mine = entries_[landed.tag];
       const auto name = [&](std::size_t) { return table_.name; };
-      if (landed.status) landed.status = check_scales(mine.layout, memory_of(landed.tag), queue_.files(), name);
+      if (landed.status)
+        landed.status = check_scales(entries_[landed.tag].layout, memory_of(landed.tag), queue_.files(), name);
       if (landed.status) continue;
       if (outcome)
         outcome = tl::unexpected<Error>(
-            std::move(landed.status.error()).within("row " + std::to_string(mine.id) + " of " + table_.name));
-      mine = {};
+            std::move(landed.status.error()).within("row " + std::to_string(ids_[landed.tag]) + " of " + table_.name));
+      entries_[landed.tag] = {};
+      ids_[landed.tag] = -1;
     }
     stats_.exposed_seconds += std::chrono::duration<double>(Clock::now() - begin).count();
     return outcome;
@@ -129,7 +131,9 @@ class CachedRows final : public RowTable {
   const Format& format_;
   std::uint64_t room_;  // of one row
   PageArena memory_;
+  std::vector<int> ids_;  // of each entry; -1: none. Apart, because every token looks through them
   std::vector<Entry> entries_;
+  std::vector<std::size_t> places_;  // entries of the rows in hand
   ReadQueue& queue_;
   Landings landings_;  // tag: entry
   int in_flight_ = 0;

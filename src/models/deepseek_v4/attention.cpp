@@ -69,7 +69,7 @@ Result<> Attention::project(Pass& pass, const Rotation& rotation, int log, const
   turn(pass.ops, kv, dim, rotation);
   round.tensor(kv);
   round.key(kv, config_.qk_rope_head_dim);
-  decode_vector(w[attention_in::sink], sinks_);
+  decode_into(sinks_, w[attention_in::sink]);
   for (const Segment& segment : pass.segments)
     for (int row = 0; row < segment.rows; ++row)
       std::ranges::copy(kv[segment.first_row + row], segment.state->log(log).row(pass.position(segment) + row).begin());

@@ -29,14 +29,14 @@ void ResidualStream::read_at(const Moment& moment, Ops& ops, const WeightView& r
     ops.rms_norm(moment.prefix, gain, config_.rms_norm_eps, x);
     return;
   }
-  const std::span<float> fold = decode_vector(res_norm, fold_);  // f = γ ⊙ p
+  const std::span<float> fold = decode_into(fold_, res_norm);  // f = γ ⊙ p
   const std::span<const float> projection = decode_vector(res_proj, x.slice(0, 1));
   std::ranges::transform(fold, projection, fold.begin(), [](float g, float p) { return g * p; });
-  std::vector<Rows> sources;
+  sources_.clear();
   for (int source = 0; source < moment.snapshots; ++source)
-    sources.push_back(stream_[static_cast<std::size_t>(source)].slice(0, rows_));
-  sources.push_back(moment.prefix);
-  ops.attention_residual(sources, fold, config_.rms_norm_eps, x,
+    sources_.push_back(stream_[static_cast<std::size_t>(source)].slice(0, rows_));
+  sources_.push_back(moment.prefix);
+  ops.attention_residual(sources_, fold, config_.rms_norm_eps, x,
                          weights_.slice(0, rows_).columns(0, moment.snapshots + 1));
   ops.rms_norm(x, gain, config_.rms_norm_eps, x);
 }

@@ -57,6 +57,7 @@ class ResidualStream {
   std::size_t prefix_ = 0;
   bool prefix_empty_ = false;
   int rows_ = 0;
+  std::vector<Rows> sources_;  // of one read
   Rows fold_, gain_, weights_;
 };
 
