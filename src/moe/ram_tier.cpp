@@ -47,10 +47,12 @@ Result<> RamTier::finish() {
 }
 
 void RamTier::run_expert(const Lease& weights, const ExpertGroup& group) {
-  const int rows = static_cast<int>(group.routes.size());
-  const Rows x = buffers_.x.slice(0, rows), gate = buffers_.gate.slice(0, rows), up = buffers_.up.slice(0, rows),
-             y = buffers_.y.slice(0, rows);
-  for (int row = 0; row < rows; ++row)
+  const int rows = static_cast<int>(group.routes.size()), first = group.routes.front();
+  const bool alone = rows == 1;  // nothing to gather: the row and its output are used where they lie
+  const Rows x = alone ? x_.slice(first / routes_->top_k, 1) : buffers_.x.slice(0, rows);
+  const Rows y = alone ? outputs_.slice(first, 1) : buffers_.y.slice(0, rows);
+  const Rows gate = buffers_.gate.slice(0, rows), up = buffers_.up.slice(0, rows);
+  for (int row = 0; !alone && row < rows; ++row)
     std::ranges::copy(x_[group.routes[static_cast<std::size_t>(row)] / routes_->top_k], x[row].begin());
   const Product into[] = {{weights[spec_.gate], x, gate}, {weights[spec_.up], x, up}};
   ops_.matmul(into);
@@ -58,7 +60,7 @@ void RamTier::run_expert(const Lease& weights, const ExpertGroup& group) {
   const Product out[] = {{weights[spec_.down], gate, y}};
   ops_.matmul(out);
   if (spec_.rounding == ExpertRounding::release) round_to_bf16(y);
-  for (int row = 0; row < rows; ++row)
+  for (int row = 0; !alone && row < rows; ++row)
     std::ranges::copy(y[row], outputs_[group.routes[static_cast<std::size_t>(row)]].begin());
 }
 

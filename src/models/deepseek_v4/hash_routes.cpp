@@ -12,6 +12,7 @@ void hint_experts(std::span<const IdTable> tables, std::span<const int> tokens, 
     given_experts(tables[layer], tokens, given);
     std::ranges::sort(given);
     uses.clear();
+    uses.reserve(given.size());
     for (const int expert : given) {
       if (uses.empty() || uses.back().expert != expert) uses.push_back({expert, 0});
       ++uses.back().rows;
