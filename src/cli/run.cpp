@@ -18,6 +18,8 @@
 #include "cli/sampling_flags.h"
 #include "cli/token_output.h"
 #include "cli/usage_flag.h"
+#include "engine/footprint.h"
+#include "engine/measure.h"
 #include "engine/profile.h"
 #include "engine/reply_grammar.h"
 #include "engine/report.h"
@@ -182,7 +184,17 @@ Result<> use_session(const RunFlags& flags, const Prompt& prompt, Engine& engine
   return {};
 }
 
-Result<> run(const RunFlags& flags) {
+// What is left of a run when its engine is gone.
+struct Told {
+  std::string text;
+  nlohmann::json json;
+  std::size_t tokens = 0;
+  bool interrupted = false;
+  EngineStats stats;
+  DirectoriesToProbe directories;
+};
+
+Result<Told> compute(const RunFlags& flags) {
   const auto begin = std::chrono::steady_clock::now();
   TRY_TAKE(const SamplingParams sampling, flags.sampling.over({}));
   LogitsFile logits(flags.dump_logits);
@@ -236,7 +248,7 @@ Result<> run(const RunFlags& flags) {
   const bool interrupted = report.generation.finish == Finish::cancelled;
   if (!flags.save_session.empty()) {
     Result<> saved = save_session(*engine, flags.save_session);
-    if (!saved && !interrupted) return saved;
+    if (!saved && !interrupted) return tl::unexpected<Error>(saved.error());
     if (!saved) warn(fmt::format("--save-session: {}", saved.error().what));  // interrupted before there was a state
   }
 
@@ -244,10 +256,32 @@ Result<> run(const RunFlags& flags) {
   report.reasoning = output.reasoning();
   report.stats = engine->stats();
   report.peak_rss_bytes = peak_resident_bytes();
-  note(to_text(report, *engine));
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(report, *engine)));
-  if (interrupted)
-    return fail(ErrorKind::cancelled, fmt::format("interrupted after {} tokens", report.generation.ids.size()));
+  return Told{.text = to_text(report, *engine),
+              .json = to_json(report, *engine),
+              .tokens = report.generation.ids.size(),
+              .interrupted = interrupted,
+              .stats = report.stats,
+              .directories = directories_to_probe(engine->survey(), report.stats.trunk.bytes_read,
+                                                  report.stats.experts.bytes_read)};
+}
+
+// Where a run read enough for its speed to mean something, the disk is measured beside it: afterwards, when the memory
+// that a probe needs is free.
+void add_ceiling(Told& told) {
+  constexpr std::uint64_t kEnough = std::uint64_t{64} << 20;
+  if (told.interrupted || told.stats.bytes_read() < kEnough) return;
+  const double ceiling = bytes_per_second(probe_directories(std::move(told.directories), {.depth = kReaders}));
+  if (ceiling == 0) return;
+  told.text += '\n' + ceiling_line(disk_rate(told.stats), ceiling);
+  told.json["io"]["ceiling_bytes_per_s"] = ceiling;
+}
+
+Result<> run(const RunFlags& flags) {
+  TRY_TAKE(Told told, compute(flags));
+  add_ceiling(told);
+  note(told.text);
+  if (!flags.json.empty()) TRY(write_json(flags.json, told.json));
+  if (told.interrupted) return fail(ErrorKind::cancelled, fmt::format("interrupted after {} tokens", told.tokens));
   return {};
 }
 

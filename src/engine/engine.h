@@ -77,6 +77,7 @@ class Engine {
   Model& model() { return *model_; }
 
   const std::string& directory() const { return survey_.model.directory; }
+  const Survey& survey() const { return survey_; }
   const ModelConfig& config() const { return *survey_.model.config; }
   const Tokenizer* tokenizer() const { return survey_.model.tokenizer.get(); }  // may be null
   const EngineOptions& options() const { return survey_.options; }

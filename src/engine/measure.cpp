@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
+#include <utility>
 
 #include "checkpoint/storage.h"
 #include "compute/cpu_ops.h"
@@ -47,16 +49,36 @@ std::uint64_t size_of(const std::string& path) {
 
 }  // namespace
 
-std::vector<DirectorySpeed> probe_directories(const Survey& survey, DiskProbe probe) {
-  if (survey.needs.expert_slot_bytes > 0) probe.read_bytes = std::min(probe.read_bytes, survey.needs.expert_slot_bytes);
-  std::vector<DirectorySpeed> speeds;
-  const auto measure = [&](const std::string& directory, const std::vector<std::string>& files, bool same_drive) {
-    const std::string& file = *std::ranges::max_element(files, {}, size_of);
-    speeds.push_back({directory, file, probe_disk(file, probe).value_or(DiskSpeed{}), same_drive});
+DirectoriesToProbe directories_to_probe(const Survey& survey) {
+  DirectoriesToProbe what{.directories = {}, .read_bytes = survey.needs.expert_slot_bytes};
+  const auto add = [&](const std::string& directory, const std::vector<std::string>& files, bool same_drive) {
+    what.directories.push_back({directory, *std::ranges::max_element(files, {}, size_of), {}, same_drive});
   };
-  measure(survey.model.directory, survey.files, true);
-  for (const Mirror& mirror : survey.mirrors) measure(mirror.directory, mirror.files, mirror.same_drive);
-  return speeds;
+  add(survey.model.directory, survey.files, true);
+  for (const Mirror& mirror : survey.mirrors) add(mirror.directory, mirror.files, mirror.same_drive);
+  return what;
+}
+
+DirectoriesToProbe directories_to_probe(const Survey& survey, std::uint64_t trunk_read, std::uint64_t experts_read) {
+  DirectoriesToProbe what = directories_to_probe(survey);
+  const std::vector<std::uint64_t>& steps = survey.needs.step_bytes;
+  if (trunk_read > experts_read && !steps.empty())
+    what.read_bytes = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0}) / steps.size();
+  return what;
+}
+
+std::vector<DirectorySpeed> probe_directories(DirectoriesToProbe what, DiskProbe probe) {
+  if (what.read_bytes > 0) probe.read_bytes = std::min(probe.read_bytes, what.read_bytes);
+  for (DirectorySpeed& one : what.directories) one.disk = probe_disk(one.file, probe).value_or(DiskSpeed{});
+  return std::move(what.directories);
+}
+
+double bytes_per_second(const std::vector<DirectorySpeed>& directories) {
+  double shared = 0, others = 0;
+  for (const DirectorySpeed& one : directories)
+    (one.same_drive ? shared : others) =
+        one.same_drive ? std::max(shared, one.disk.bytes_per_second) : others + one.disk.bytes_per_second;
+  return shared + others;
 }
 
 MeasuredMachine measure_machine(const Survey& survey) {
@@ -64,13 +86,8 @@ MeasuredMachine measure_machine(const Survey& survey) {
   Machine& machine = measured.machine;
   machine = this_machine();
   if (!survey.files.empty()) {
-    measured.directories = probe_directories(survey, {.depth = kReaders});
-    // A second copy on the same drive brings nothing.
-    double shared = 0, others = 0;
-    for (const DirectorySpeed& one : measured.directories)
-      (one.same_drive ? shared : others) =
-          one.same_drive ? std::max(shared, one.disk.bytes_per_second) : others + one.disk.bytes_per_second;
-    machine.disk_bytes_per_second = shared + others;
+    measured.directories = probe_directories(directories_to_probe(survey), {.depth = kReaders});
+    machine.disk_bytes_per_second = bytes_per_second(measured.directories);
   }
   ThreadPool pool(survey.options.threads);
   const std::uint64_t most_bytes = machine.available_bytes / 4;

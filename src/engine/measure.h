@@ -26,7 +26,18 @@ struct MeasuredMachine {
 
 MeasuredMachine measure_machine(const Survey& survey);
 
-// Of the largest shard of each, one after the other; read_bytes is that of an expert.
-std::vector<DirectorySpeed> probe_directories(const Survey& survey, DiskProbe probe);
+// What a probe of the directories reads: of the largest shard of each.
+struct DirectoriesToProbe {
+  std::vector<DirectorySpeed> directories;  // not measured yet
+  std::uint64_t read_bytes = 0;             // of a read, at most; 0: the probe's own
+};
+// In reads as large as an expert's, if there are any.
+DirectoriesToProbe directories_to_probe(const Survey& survey);
+// In reads as large as most of the bytes of a run came in: a read of the trunk is a step, one of experts an expert.
+DirectoriesToProbe directories_to_probe(const Survey& survey, std::uint64_t trunk_read, std::uint64_t experts_read);
+// One after the other.
+std::vector<DirectorySpeed> probe_directories(DirectoriesToProbe what, DiskProbe probe);
+// All drives together: a second copy on the same drive brings nothing.
+double bytes_per_second(const std::vector<DirectorySpeed>& directories);
 
 }  // namespace sluice

@@ -11,11 +11,6 @@ namespace sluice {
 
 namespace {
 
-// While something was being read.
-double disk_rate(const EngineStats& stats) {
-  return stats.disk_busy_seconds > 0 ? static_cast<double>(stats.bytes_read()) / stats.disk_busy_seconds : 0;
-}
-
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -48,6 +43,10 @@ std::string directory_lines(const Engine& engine) {
 }
 
 }  // namespace
+
+double disk_rate(const EngineStats& stats) {
+  return stats.disk_busy_seconds > 0 ? static_cast<double>(stats.bytes_read()) / stats.disk_busy_seconds : 0;
+}
 
 nlohmann::json to_json(const RunReport& report, const Engine& engine) {
   const MemoryPlan& plan = engine.plan();
@@ -143,6 +142,11 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   if (made.forced > 0)
     text += fmt::format("\n{} tokens were forced by the grammar and cost no pass", format_count(made.forced));
   return text;
+}
+
+std::string ceiling_line(double reached, double ceiling) {
+  return fmt::format("the disk gives {} now that it has nothing else to do: {:.0f} % of that were reached",
+                     format_rate(ceiling), 100 * reached / ceiling);
 }
 
 std::string plan_line(const MemoryPlan& plan) {

@@ -18,9 +18,14 @@ struct RunReport {
   EngineStats stats;
 };
 
+// Bytes a second, while something was being read.
+double disk_rate(const EngineStats& stats);
+
 nlohmann::json to_json(const RunReport& report, const Engine& engine);
 // A few lines: speed, where the time went, what was read, whether the budget held.
 std::string to_text(const RunReport& report, const Engine& engine);
+// What the disk gave while it was busy, beside what it gives when nothing else is to be done; both in bytes a second.
+std::string ceiling_line(double reached, double ceiling);
 // Before anything is read: where the weights will live and what that means.
 std::string plan_line(const MemoryPlan& plan);
 

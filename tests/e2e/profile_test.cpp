@@ -1,4 +1,5 @@
-// run --profile: a file that Perfetto opens, whose spans lie within each other and account for the reads of the report.
+// What a run tells of itself. --profile: a file that Perfetto opens, whose spans lie within each other and account for
+// the reads of the report. The report: the speed of the disk.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,6 +33,20 @@ void expect_nested(std::vector<Span> spans) {
     EXPECT_LE(span.end, limit) << "crosses what begins at " << span.begin;
     around.push_back(span);
   }
+}
+
+TEST(Report, SetsWhatTheDiskGaveBesideWhatItCanGive) {
+  const Bounds bounds = memory_bounds(demo_model());
+  const Arguments request = {"--ids", "5,6,7", "--temperature", "100", "--speculate", "off", "--json", "-"};
+  const Arguments little = {"run", demo_model().string(), "--memory", std::to_string(bounds.minimum)};
+  const Outcome long_run = sluice(little + request + Arguments{"--max-tokens", "40"});
+  const json io = json::parse(long_run.out).at("io");
+  EXPECT_GT(io.at("ceiling_bytes_per_s").get<double>(), 1e6);
+  EXPECT_NE(long_run.err.find("of that were reached"), std::string::npos) << long_run.err;
+  // A few tokens say little about a disk, and are not kept waiting for it.
+  const Outcome short_run = sluice(little + request + Arguments{"--max-tokens", "2"});
+  EXPECT_FALSE(json::parse(short_run.out).at("io").contains("ceiling_bytes_per_s"));
+  EXPECT_EQ(short_run.err.find("of that were reached"), std::string::npos) << short_run.err;
 }
 
 TEST(Profile, SpansNestAndReadsAddUp) {
