@@ -42,11 +42,13 @@ Result<> FirstReads::check(std::span<const Extent> extents, const std::byte* slo
     const bool proven = std::ranges::none_of(unproven, [&](const SourcePiece& piece) { return holds(extent, piece); });
     if (proven && checked_[*run].load(std::memory_order_relaxed)) continue;
     if (checksum({slot + extent.slot_offset, extent.bytes}) != sums_.sum(*run))
-      return fail(ErrorKind::corrupt,
-                  fmt::format("{}: bytes {} to {} do not match their checksum in {}", path, extent.offset,
-                              extent.offset + extent.bytes, kChecksumsFile),
-                  "the file is damaged: fetch it again; if it was replaced on purpose, `sluice verify MODEL --write` "
-                  "writes new checksums");
+      return fail(
+          ErrorKind::corrupt,
+          fmt::format("{}: bytes {} to {} do not match their checksum in {}", path, extent.offset,
+                      extent.offset + extent.bytes, kChecksumsFile),
+          fmt::format("the file is damaged: fetch it again; if it was replaced on purpose, remove {} and `sluice "
+                      "verify MODEL --write` writes new checksums",
+                      kChecksumsFile));
     checked_[*run].store(true, std::memory_order_relaxed);
   }
   return {};

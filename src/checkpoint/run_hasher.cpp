@@ -50,4 +50,11 @@ void RunHasher::feed(int file, std::uint64_t offset, std::uint64_t count, const 
   });
 }
 
+std::optional<std::uint64_t> RunHasher::find_sum(const FileRun& run) const {
+  const auto found = std::lower_bound(runs_.begin(), runs_.end(), run);
+  SLUICE_CHECK(found != runs_.end() && *found == run);
+  const auto number = static_cast<std::size_t>(found - runs_.begin());
+  return whole_[number] ? std::optional(sums_[number]) : std::nullopt;
+}
+
 }  // namespace sluice

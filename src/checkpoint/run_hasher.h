@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,8 @@ class RunHasher {
 
   bool is_whole(std::size_t run) const { return whole_[run]; }  // all of its bytes came
   std::uint64_t sum(std::size_t run) const { return sums_[run]; }
+  // Nothing if not all of its bytes came. Requires: one of the runs.
+  std::optional<std::uint64_t> find_sum(const FileRun& run) const;
   const std::vector<std::uint64_t>& sums() const { return sums_; }
 
  private:

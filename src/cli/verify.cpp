@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +15,7 @@
 
 #include "base/thread_pool.h"
 #include "base/units.h"
+#include "checkpoint/changed_runs.h"
 #include "checkpoint/safetensors_dir.h"
 #include "checkpoint/verify.h"
 #include "checkpoint/write_checksums.h"
@@ -70,26 +71,6 @@ Result<Opened> open_bound(const VerifyFlags& flags) {
   return opened;
 }
 
-// Runs that are not what their checksums say, as faults. Those that could not be read were told already.
-void compare_sums(const Opened& opened, const Checksums& sums, const RunHasher& hasher, Verified& seen) {
-  std::map<std::size_t, std::string> wrong;  // run -> its block
-  for (std::size_t run = 0; run < sums.runs().size(); ++run)
-    if (hasher.is_whole(run) && hasher.sum(run) != sums.sum(run)) wrong[run] = "a part that is not looked at now";
-  if (wrong.empty()) return;
-  visit_runs(opened.bound, [&](const FileRun& run, FunctionRef<std::string()> label) {
-    const std::optional<std::size_t> number = sums.find(run);
-    if (const auto found = number ? wrong.find(*number) : wrong.end(); found != wrong.end()) found->second = label();
-    return true;
-  });
-  for (const auto& [number, block] : wrong) {
-    const FileRun& run = sums.runs()[number];
-    seen.faults.push_back(
-        {run.file, "",
-         fmt::format("{}: bytes {} to {} do not match their checksum", block, run.offset, run.offset + run.bytes)});
-  }
-  std::ranges::stable_sort(seen.faults, {}, &WeightFault::file);
-}
-
 Result<Verified> read_all(const Opened& opened, const std::optional<Checksums>& sums) {
   const SafetensorsDir& checkpoint = *opened.checkpoint;
   Verified seen{checkpoint.files().size(), checkpoint.index().count(), verify_bytes(*opened.files), 0, 0, {}};
@@ -104,7 +85,8 @@ Result<Verified> read_all(const Opened& opened, const std::optional<Checksums>& 
   }
   if (sums) {
     seen.checksums = sums->runs().size();
-    compare_sums(opened, *sums, *hasher, seen);
+    std::ranges::copy(changed_runs(opened.bound, *sums, *hasher), std::back_inserter(seen.faults));
+    std::ranges::stable_sort(seen.faults, {}, &WeightFault::file);
   }
   seen.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return seen;
@@ -181,7 +163,8 @@ void add_verify(CLI::App& app, Chosen& chosen) {
   CLI::App* const command =
       app.add_subcommand("verify", "Read every weight once and look for damage; names the files to fetch again");
   command->add_option("MODEL", flags->model, "Directory of the checkpoint")->required();
-  command->add_flag("--write", flags->write, "Write checksums of what is there now, for later runs to check against");
+  command->add_flag("--write", flags->write,
+                    "Write checksums of what is there now, for later runs; not over older ones that do not match");
   command->add_option("--layers", flags->layers, "The directory holds the first layers only (0: all)")
       ->check(CLI::Range(0, 100000));
   command->add_option("--threads", flags->threads, "Threads that read headers")->check(CLI::Range(1, 1024));

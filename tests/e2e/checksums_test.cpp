@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "support/damage.h"
@@ -198,6 +199,26 @@ TEST_F(ChecksumsCommand, DamagedWeightsGetNone) {
     }
   expect_told(sluice({"verify", model().string(), "--write"}), {"not finite", "no checksums were written"});
   EXPECT_EQ(directory_contents(model()).at("sluice.checksums"), before);
+}
+
+// Damage that came after the checksums were written is not made good by writing them again.
+TEST_F(ChecksumsCommand, ChangedWeightsDoNotReplaceThem) {
+  EXPECT_EQ(sluice({"verify", model().string(), "--write"}).exit_code, 0);
+  const auto before = directory_contents(model()).at("sluice.checksums");
+  const auto tensors = read_plain_checkpoint(model());
+  const auto expert = std::ranges::find_if(tensors, [](const auto& one) {
+    return one.first.find(".experts.") != std::string::npos && one.first.find("scale") == std::string::npos;
+  });
+  ASSERT_NE(expert, tensors.end());
+  flip_byte(expert->second.file, expert->second.offset);
+  const Outcome refused = sluice({"verify", model().string(), "--write"});
+  expect_told(refused, {expert->second.file.filename().string(), "expert ", "do not match their checksum",
+                        "no checksums were written", sums().string()});
+  EXPECT_EQ(refused.out, "");
+  EXPECT_EQ(directory_contents(model()).at("sluice.checksums"), before);
+  fs::remove(sums());
+  EXPECT_EQ(sluice({"verify", model().string(), "--write"}).exit_code, 0);
+  EXPECT_EQ(sluice({"verify", model().string()}).exit_code, 0);
 }
 
 // A copy by conversion does not take along what is true of its source alone.
