@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/last_words.h"
+#include "cli/output_paths.h"
 
 namespace sluice::cli {
 namespace {
@@ -58,6 +59,7 @@ int run_program(int argc, char** argv) {
     return fate(ErrorKind::usage).exit_code;
   }
   set_verbosity(quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal);
+  if (const Result<> writable = check_output_paths(app); !writable) return report(writable.error());
   const Result<> outcome = with_last_words(chosen);
   return outcome ? 0 : report(outcome.error());
 }

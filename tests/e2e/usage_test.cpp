@@ -59,6 +59,39 @@ TEST(Usage, WrongValuesEndWithOneOrTwo) {
   }
 }
 
+// Before anything is computed: the models that are named here are not there, which would be told next.
+TEST(Usage, WhereNothingCanBeWrittenIsToldFirst) {
+  const TempDir scratch;
+  const std::string folder = scratch.path().string(), below = folder + "/nosuch/x", kept = folder + "/kept";
+  std::ofstream(kept) << "earlier figures";
+  const std::string none = "/nowhere/model";
+  for (const std::string& path : {below, folder, kept + "/x"}) {
+    for (const Arguments& command : std::vector<Arguments>{{"run", none, "--ids", "1", "--json"},
+                                                           {"run", none, "--ids", "1", "--save-session"},
+                                                           {"verify", none, "--json"},
+                                                           {"trace", "replay", none, "--json"},
+                                                           {"bench", "token", none, "--json"},
+                                                           {"bench", "kernels", "--json"},
+                                                           {"bench", "io", none, "--json"}}) {
+      const Outcome outcome = sluice(command + Arguments{path});
+      EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+      EXPECT_EQ(outcome.out, "");
+      EXPECT_EQ(outcome.err.find("sluice: " + command.back() + ": cannot write " + path), 0u) << outcome.err;
+    }
+  }
+  // What can be written is left alone until there is something to write.
+  for (const std::string& path : {kept, folder + "/new"})
+    EXPECT_NE(sluice({"verify", none, "--json", path}).err.find(none), std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(kept), 15u);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/new"));
+  // A directory that the command makes is not there yet.
+  const std::string made = folder + "/made";
+  const Outcome converted =
+      sluice({"convert", demo_model().string(), made, "--experts", "keep", "--json", made + "//plan.json"});
+  EXPECT_EQ(converted.exit_code, 0) << converted.err;
+  EXPECT_TRUE(std::filesystem::exists(made + "/plan.json"));
+}
+
 TEST(Usage, HelpAndVersionAreResults) {
   for (const Arguments& arguments : std::vector<Arguments>{{"--help"}, {"--version"}, {"run", "--help"}}) {
     const Outcome outcome = sluice(arguments);
