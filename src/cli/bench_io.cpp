@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/median.h"
 #include "base/units.h"
@@ -53,6 +54,16 @@ std::string largest_file(const std::string& path) {
                                    [](const std::string& shard) { return std::filesystem::file_size(shard); });
 }
 
+Result<> is_there(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::is_regular_file(path, failed)) return {};
+  const bool directory = std::filesystem::is_directory(path, failed);
+  return fail(ErrorKind::bad_input,
+              directory ? fmt::format("{} holds no *.safetensors file, so there is nothing to read", path)
+                        : fmt::format("there is no file or directory {} that could be read", path),
+              "name a checkpoint's directory, or a file");
+}
+
 Result<> measure(Entry& entry, const std::string& path, DiskProbe probe) {
   probe.engine = entry.engine;
   const std::clock_t begin = std::clock();
@@ -72,6 +83,8 @@ void show(const Entry& entry) {
 }
 
 Result<> run(const Flags& flags) {
+  const std::string path = largest_file(flags.path);
+  TRY(is_there(path));
   DiskProbe probe{.most_seconds = 5, .cached = flags.cached};
   TRY_TAKE(probe.most_bytes, parse_size(flags.most, "--bytes"));
   std::vector<ReadEngine> engines{ReadEngine::threads};
@@ -79,7 +92,6 @@ Result<> run(const Flags& flags) {
     note("io_uring cannot be used here: " + *refusal);
   else
     engines.push_back(ReadEngine::ring);
-  const std::string path = largest_file(flags.path);
   nlohmann::json json = nlohmann::json::array();
   for (const std::string& size : flags.sizes) {
     TRY_TAKE(probe.read_bytes, parse_size(size, "--read-size"));

@@ -161,12 +161,26 @@ void describe(const Engine& engine, TokenBench& bench) {
   for (const SourceStats& one : engine.directories()) bench.directories.push_back(one.name);
 }
 
+int context_need(const TokenBenchOptions& options) { return kPromptTokens + options.tokens + options.rounds; }
+
+// Told here in the words of this command's flags. A --context beyond the model is told by whoever opens it.
+Result<> fits_context(const TokenBenchOptions& options, int most) {
+  const int told = options.engine.context, need = context_need(options);
+  if (need <= (told > 0 ? told : most)) return {};
+  return fail(
+      ErrorKind::bad_input,
+      fmt::format("--tokens {}: with what goes before and between they need a context of {}, and {} {}", options.tokens,
+                  need, told > 0 ? "--context is" : "this model was made for", told > 0 ? told : most),
+      told > 0 && told < most ? "lower --tokens, or raise --context" : "lower --tokens");
+}
+
 Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint64_t budget, TokenBench& bench) {
   EngineOptions engine_options = options.engine;
   engine_options.memory_bytes = budget;
   engine_options.time_operations = true;
-  engine_options.context_need = kPromptTokens + options.tokens + options.rounds;
+  engine_options.context_need = context_need(options);
   TRY_TAKE(KnownModel model, know_model(options.directory));
+  TRY(fits_context(options, model.config->max_context()));
   TRY_TAKE(Survey found, survey(std::move(model), engine_options));
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
   JointProbeShape shape{.threads = found.options.threads, .depth = kReaders, .engine = found.options.reading};

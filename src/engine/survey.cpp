@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
+#include <system_error>
 
 #include "base/text_file.h"
 #include "base/thread_pool.h"
@@ -49,13 +51,13 @@ Result<> resolve(EngineOptions& options, const ModelConfig& config) {
   const bool wants_head =
       options.draft_head || options.speculate == Speculate::head || options.speculate == Speculate::automatic;
   options.draft_head = wants_head && has_head;
-  if (options.context == 0)
-    options.context = std::max(std::min(kDefaultContext, config.max_context()), options.context_need);
+  const bool context_told = options.context != 0;
+  if (!context_told) options.context = std::max(std::min(kDefaultContext, config.max_context()), options.context_need);
   if (options.context > config.max_context())
     return fail(ErrorKind::bad_input,
                 fmt::format("a context of {} tokens is more than the {} this model was made for", options.context,
                             config.max_context()),
-                "shorten the prompt or lower --max-tokens or --context");
+                context_told ? "lower --context" : "shorten the prompt or lower --max-tokens");
   if (options.context_need > options.context)
     return fail(ErrorKind::bad_input,
                 fmt::format("prompt and new tokens need a context of {}, and --context is {}", options.context_need,
@@ -159,6 +161,24 @@ Result<const Tokenizer*> need_tokenizer(const KnownModel& model) {
               "fetch it, it stands beside config.json; token ids work without it");
 }
 
+namespace {
+
+// The same files read as if from two drives would bring nothing, however their directory is spelled.
+Result<> is_another(const Mirror& mirror, std::span<const Mirror> earlier) {
+  std::error_code failed;
+  for (const Mirror& other : earlier)
+    for (std::size_t shard = 0; shard < mirror.files.size(); ++shard)
+      if (std::filesystem::equivalent(mirror.files[shard], other.files[shard], failed))
+        return fail(ErrorKind::bad_input,
+                    mirror.directory == other.directory
+                        ? fmt::format("--mirror: {} is named twice", mirror.directory)
+                        : fmt::format("--mirror: {} is {} itself", mirror.files[shard], other.files[shard]),
+                    "each mirror is a copy on another drive");
+  return {};
+}
+
+}  // namespace
+
 Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   Survey survey;
   survey.options = options;
@@ -178,6 +198,7 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   survey.files = checkpoint->files();
   for (const std::string& directory : survey.options.mirrors) {
     TRY_TAKE(Mirror mirror, open_mirror(directory, survey.files));
+    TRY(is_another(mirror, survey.mirrors));
     survey.mirrors.push_back(std::move(mirror));
   }
   survey.needs = find_needs(survey);

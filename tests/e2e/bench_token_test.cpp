@@ -75,5 +75,20 @@ TEST(BenchToken, RefusesABudgetBelowTheMinimum) {
   EXPECT_EQ(sluice({"bench", "token", demo_model().string(), "--memory", "lots"}).exit_code, 2);
 }
 
+TEST(BenchToken, MoreTokensThanTheContextHoldsAreToldInItsOwnFlags) {
+  const std::string model = demo_model().string();
+  for (const Arguments& flags : std::vector<Arguments>{{"--tokens", "5000"}, {"--tokens", "50", "--context", "40"}}) {
+    const Outcome outcome = sluice(Arguments{"bench", "token", model} + flags);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("--tokens " + flags[1]), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("lower --tokens"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("--max-tokens"), std::string::npos) << outcome.err;
+  }
+  const Outcome beyond = sluice({"bench", "token", model, "--context", "50000000"});
+  EXPECT_EQ(beyond.exit_code, 1);
+  EXPECT_NE(beyond.err.find("lower --context"), std::string::npos) << beyond.err;
+  EXPECT_EQ(beyond.err.find("--max-tokens"), std::string::npos) << beyond.err;
+}
+
 }  // namespace
 }  // namespace sluice::test

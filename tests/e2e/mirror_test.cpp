@@ -136,6 +136,10 @@ TEST_F(Mirror, AShardThatDiffersIsRefusedByName) {
 TEST_F(Mirror, WhatIsNoMirrorIsRefused) {
   expect_refused({"--mirror", (scratch_ / "nowhere").string()}, 1, {"there is no directory", "nowhere"});
   expect_refused({"--mirror", model_.string()}, 1, {"itself"});
+  expect_refused({"--mirror", copy(), "--mirror", copy()}, 1, {copy(), "is named twice"});
+  const std::string other = (scratch_ / "other").string();
+  fs::create_directory_symlink(copy_, other);
+  expect_refused({"--mirror", copy(), "--mirror", other}, 1, {other, copy(), "itself"});
   expect_refused({"--io-engine", "horse"}, 2, {"horse"});
   fs::remove(model_ / "sluice.checksums");
   expect_refused({"--mirror", copy()}, 1, {"no checksums", "verify", "--write"});

@@ -92,6 +92,16 @@ TEST(Usage, WhereNothingCanBeWrittenIsToldFirst) {
   EXPECT_TRUE(std::filesystem::exists(made + "/plan.json"));
 }
 
+TEST(Usage, BenchIoNeedsSomethingToRead) {
+  const TempDir scratch;
+  for (const std::string& path : {scratch.path().string(), (scratch / "nosuch").string()}) {
+    const Outcome outcome = sluice({"bench", "io", path});
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(path), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(Usage, HelpAndVersionAreResults) {
   for (const Arguments& arguments : std::vector<Arguments>{{"--help"}, {"--version"}, {"run", "--help"}}) {
     const Outcome outcome = sluice(arguments);
