@@ -114,7 +114,12 @@ void ReadSources::take_out(Source& source, const std::string& why) {
 std::vector<SourceStats> ReadSources::stats() const {
   const std::scoped_lock lock(mutex_);
   std::vector<SourceStats> stats;
-  for (const Source& source : all_) stats.push_back(source.stats);
+  for (const Source& source : all_) {
+    stats.push_back(source.stats);
+    // Until there is a stretch to read a rate off, what came so far says it for people.
+    if (double& rate = stats.back().bytes_per_second; rate <= 0 && source.stretch_seconds > 0)
+      rate = static_cast<double>(source.stretch_bytes) / source.stretch_seconds;
+  }
   return stats;
 }
 

@@ -130,6 +130,19 @@ INSTANTIATE_TEST_SUITE_P(Of, ReadSourcesSplit,
                                          Speeds{{1e9, 1e9, 1e9, 1e9}, 1e6}));
 
 // Two directories with the same files, of which the second may misbehave.
+TEST(ReadSources, TellTheRateOfLittleToo) {
+  test::MemoryFiles files;
+  files.add(test::random_bytes(64, 1));
+  ReadSources sources({{&files, 0, "one"}, {&files, 0, "other"}});
+  const ReadSources::Clock::time_point start{};
+  sources.begin(0, 3000, start);
+  sources.end(0, 3000, true, start + std::chrono::seconds(2));
+  sources.begin(0, 1000, start + std::chrono::seconds(5));  // nothing was read for three seconds
+  sources.end(0, 1000, true, start + std::chrono::seconds(7));
+  EXPECT_DOUBLE_EQ(sources.stats()[0].bytes_per_second, 1000);
+  EXPECT_EQ(sources.stats()[1].bytes_per_second, 0);
+}
+
 class Mirrored : public test::OverEngines {
  protected:
   static constexpr std::uint64_t kPages = 3000, kSingle = 120;  // 12 MB; pages that are read one by one
