@@ -1,6 +1,7 @@
 // run --trace and trace replay: a run's hits and those of its trace's replay are equal, to the last request.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -70,6 +71,23 @@ std::string without_comments(const std::string& trace) {
   for (std::string line; std::getline(text, line);)
     if (!line.starts_with('#')) lines += line + '\n';
   return lines;
+}
+
+// tools/trace/plot_replay.py, where there is a Python to run it.
+TEST(Trace, ThePlotOfWhatIsNoReplayIsRefusedInOneSentence) {
+  const std::filesystem::path python = "/usr/bin/python3";
+  if (!std::filesystem::exists(python)) GTEST_SKIP() << "there is no " << python;
+  const TempDir scratch;
+  const std::string plot = (scratch / "plot.svg").string(), other = (scratch / "other.json").string();
+  const std::string tool = SLUICE_SOURCE_DIR "/tools/trace/plot_replay.py";
+  std::ofstream(other) << "[{\"policy\": \"lru\"}]";
+  for (const std::string& path : {(scratch / "nosuch").string(), other, tool}) {
+    const Outcome outcome = run_program(python, {tool, path, plot});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.err.find(path), 0u) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(plot));
 }
 
 class Prediction : public testing::TestWithParam<const char*> {};

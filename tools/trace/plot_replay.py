@@ -21,7 +21,7 @@ def curves(entries):
 
 
 def draw(lines, title):
-    widest = max(x for points in lines.values() for x, _ in points)
+    widest = max(x for points in lines.values() for x, _ in points) or 1
     highest = max(10, max(y for points in lines.values() for _, y in points))
     across = lambda x: LEFT + x / widest * (WIDTH - LEFT - RIGHT)
     up = lambda y: HEIGHT - BOTTOM - y / highest * (HEIGHT - BOTTOM - TOP)
@@ -49,15 +49,28 @@ def draw(lines, title):
     return "\n".join(parts + ["</svg>", ""])
 
 
+def read_counts(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            lines = curves(json.load(file))
+    except OSError as problem:
+        sys.exit(f"{path} cannot be read: {problem.strerror}")
+    except (ValueError, LookupError, TypeError, AttributeError):
+        sys.exit(f"{path} is not what `sluice trace replay FILE --json` writes")
+    if not lines:
+        sys.exit(f"{path} holds no counts")
+    return lines
+
+
 def main():
     if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        lines = curves(json.load(file))
-    if not lines:
-        sys.exit(f"{sys.argv[1]} holds no counts")
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(draw(lines, sys.argv[3] if len(sys.argv) == 4 else "decode hits, % of requests"))
+    picture = draw(read_counts(sys.argv[1]), sys.argv[3] if len(sys.argv) == 4 else "decode hits, % of requests")
+    try:
+        with open(sys.argv[2], "w", encoding="utf-8") as file:
+            file.write(picture)
+    except OSError as problem:
+        sys.exit(f"{sys.argv[2]} cannot be written: {problem.strerror}")
 
 
 if __name__ == "__main__":
