@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "checkpoint/tensor_index.h"
 #include "cli/commands.h"
@@ -86,10 +87,10 @@ Result<> show(const BenchIndexOptions& options, const std::string& json_path) {
   note("writing 96 files with the headers of Kimi K3, and holes for its weights");
   TRY_TAKE(const IndexBench bench, bench_index(options));
   if (json_path != "-") {
-    std::string line = fmt::format("{} tensors in {} headers: ", format_count(bench.tensors), bench.files);
+    std::string line = fmt::format("{} in {}: ", counted(bench.tensors, "tensor"), counted(bench.files, "header"));
     for (const IndexTimes& times : bench.times)
-      line += fmt::format("{}best {:.3f} s, median {:.3f} s ({} thread{})", &times == bench.times.data() ? "" : "; ",
-                          times.best(), times.median(), times.threads, times.threads == 1 ? "" : "s");
+      line += fmt::format("{}best {:.3f} s, median {:.3f} s ({})", &times == bench.times.data() ? "" : "; ",
+                          times.best(), times.median(), counted(times.threads, "thread"));
     fmt::print("{}\n", line);
   }
   if (json_path.empty()) return {};

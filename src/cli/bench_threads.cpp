@@ -1,5 +1,6 @@
 // sluice bench threads: what a parallel loop costs, and what it keeps beside a busy neighbour.
 #include "base/bench_threads.h"
+#include "base/counted.h"
 
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ nlohmann::json to_json(const ThreadBench& bench) {
 Result<> run(const Flags& flags) {
   const ThreadBench bench = bench_threads(flags.threads);
   if (flags.json != "-") {
-    fmt::print("{} threads\n", bench.threads);
+    fmt::print("{}\n", counted(bench.threads, "thread"));
     for (const LoopCost& loop : bench.loops)
       fmt::print("splitting a loop, {}: {:.2f} us (99 % within {:.2f} us)\n",
                  loop.idle_seconds > 0 ? "after " + format_seconds(loop.idle_seconds) + " of other work"

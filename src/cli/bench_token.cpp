@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -76,9 +77,9 @@ Result<> run(Flags flags) {
              std::fflush(stdout);
            }));
   if (table)
-    fmt::print(
-        "{} tokens a budget, {} threads, {} reads by {} from {}; floors measured with the other load beside them\n",
-        bench.tokens, bench.threads, bench.io_mode, bench.io_engine, fmt::join(bench.directories, " and "));
+    fmt::print("{} a budget, {}, {} reads by {} from {}; floors measured with the other load beside them\n",
+               counted(bench.tokens, "token"), counted(bench.threads, "thread"), bench.io_mode, bench.io_engine,
+               fmt::join(bench.directories, " and "));
   return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench));
 }
 

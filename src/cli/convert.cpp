@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/counted.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/convert.h"
@@ -57,8 +58,8 @@ std::string plan_table(const ConversionPlan& plan) {
                          format_count(totals.tensors), format_bytes(totals.bytes_before),
                          format_bytes(totals.bytes_after), what);
   }
-  return table + fmt::format("{:<8} {:>9}  {:>11}  {:>11}  in {} file{}", "all", "", format_bytes(before),
-                             format_bytes(after), plan.shards(), plan.shards() == 1 ? "" : "s");
+  return table + fmt::format("{:<8} {:>9}  {:>11}  {:>11}  in {}", "all", "", format_bytes(before), format_bytes(after),
+                             counted(plan.shards(), "file"));
 }
 
 nlohmann::json to_json(const ConversionPlan& plan, double seconds) {
@@ -92,8 +93,8 @@ Result<> dry_run(const ConvertFlags& flags, const ConversionPlan& plan, const Fi
   TRY_TAKE(const double seconds, estimate(plan, source, run));
   if (!flags.json.empty()) TRY(write_json(flags.json, to_json(plan, seconds)));
   if (flags.json != "-")
-    fmt::print("{}\nabout {} with {} thread{}; {} to write; up to {} of memory for each thread\n", plan_table(plan),
-               format_seconds(seconds), run.threads, run.threads == 1 ? "" : "s", format_bytes(plan.file_bytes()),
+    fmt::print("{}\nabout {} with {}; {} to write; up to {} of memory for each thread\n", plan_table(plan),
+               format_seconds(seconds), counted(run.threads, "thread"), format_bytes(plan.file_bytes()),
                format_bytes(plan.band_bytes()));
   return {};
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/safetensors_dir.h"
@@ -112,9 +113,8 @@ void print_facts(const InspectFlags& flags, const Inspection& seen) {
              format_count(static_cast<std::uint64_t>(config.vocab_size())),
              format_count(static_cast<std::uint64_t>(config.max_context())));
   if (seen.layers < config.layers())
-    fmt::print("  looking at the first {} of {} layers only\n", seen.layers, config.layers());
-  fmt::print("  {} file{} of {}\n\n", seen.checkpoint->files().size(), seen.checkpoint->files().size() == 1 ? "" : "s",
-             format_bytes(seen.disk_bytes));
+    fmt::print("  looking at the first {} of {} only\n", seen.layers, counted(config.layers(), "layer"));
+  fmt::print("  {} of {}\n\n", counted(seen.checkpoint->files().size(), "file"), format_bytes(seen.disk_bytes));
 }
 
 void print_blocks(const Inspection& seen) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/counted.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/convert.h"
@@ -105,8 +106,7 @@ Result<> pack_model(const PackFlags& flags) {
     json["packed"] = to_json(bound);
     told += cost_table(flags.out, bound);
   } else {
-    told += fmt::format("{} to write in {} file{}\n", format_bytes(plan.file_bytes()), plan.shards(),
-                        plan.shards() == 1 ? "" : "s");
+    told += fmt::format("{} to write in {}\n", format_bytes(plan.file_bytes()), counted(plan.shards(), "file"));
   }
   if (!flags.json.empty()) TRY(write_json(flags.json, json));
   if (flags.json != "-") fmt::print("{}", told);

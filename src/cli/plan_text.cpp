@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "residency/presets.h"
 
@@ -118,13 +119,13 @@ std::string speed_lines(const PlanReport& report) {
   else
     text += fmt::format("computing: {} of weights are multiplied with for each",
                         format_bytes(plan.touched_bytes_per_token));
-  text += fmt::format(".\nMeasured: disk {} ({}), memory {}, multiplying {} on {} threads.\n",
+  text += fmt::format(".\nMeasured: disk {} ({}), memory {}, multiplying {} on {}.\n",
                       format_rate(machine.disk_bytes_per_second),
                       !report.assumed.empty() ? "assumed, not measured: nothing is there to read"
                       : report.measured.directories.front().disk.direct ? "direct reads"
                                                                         : "through the page cache, which may flatter",
                       format_rate(machine.memory_bytes_per_second), format_rate(machine.multiply_bytes_per_second),
-                      report.survey->options.threads);
+                      counted(report.survey->options.threads, "thread"));
   return text + directory_lines(report);
 }
 

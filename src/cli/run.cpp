@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/counted.h"
 #include "base/text_file.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -281,7 +282,8 @@ Result<> run(const RunFlags& flags) {
   add_ceiling(told);
   note(told.text);
   if (!flags.json.empty()) TRY(write_json(flags.json, told.json));
-  if (told.interrupted) return fail(ErrorKind::cancelled, fmt::format("interrupted after {} tokens", told.tokens));
+  if (told.interrupted)
+    return fail(ErrorKind::cancelled, fmt::format("interrupted after {}", counted(told.tokens, "token")));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -73,8 +74,8 @@ Result<> serve_model(const ServeFlags& flags) {
   TRY_TAKE(const std::unique_ptr<Engine> engine, open_engine(std::move(model), options, PlanTelling::line));
   if (!flags.sessions.empty()) TRY(restore(*engine, flags.sessions));
   TRY_TAKE(const std::unique_ptr<serve::Server> server, serve::Server::open(*engine, serving));
-  note(fmt::format("listening on http://{}:{} ({} slots, {} may wait; Ctrl-C ends it)", serving.host, server->port(),
-                   flags.slots, serving.queue));
+  note(fmt::format("listening on http://{}:{} ({}, {} may wait; Ctrl-C ends it)", serving.host, server->port(),
+                   counted(flags.slots, "slot"), serving.queue));
   server->run(interrupt_flag());
   note("stopped: every answer was completed");
   keep_usage(*engine);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/counted.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/synth.h"
@@ -42,7 +43,7 @@ Result<> synth(SynthFlags flags) {
   const std::uint64_t bytes = synth_bytes(checkpoint);
   std::uint64_t tensors = 0;
   for (const auto& shard : checkpoint.shards) tensors += shard.size();
-  note(fmt::format("{}: {} in {} tensors", flags.out, format_bytes(bytes), format_count(tensors)));
+  note(fmt::format("{}: {} in {}", flags.out, format_bytes(bytes), counted(tensors, "tensor")));
 
   Progress shown("writing", bytes);
   const auto begin = std::chrono::steady_clock::now();

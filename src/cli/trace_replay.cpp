@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -93,16 +94,17 @@ nlohmann::json to_json(const std::vector<Entry>& entries) {
 
 // A row for each capacity, a column for each policy: hits in percent of decode requests.
 std::string to_text(const Trace& trace, const std::vector<std::string_view>& names, const std::vector<Entry>& entries) {
-  std::string text =
-      fmt::format("{} layers, {} experts of {} a layer, {} a token: {} a token\n", trace.layers, trace.experts,
-                  format_bytes(trace.expert_bytes()), trace.top_k, format_bytes(trace.token_bytes()));
+  std::string text = fmt::format("{}, {} of {} a layer, {} a token: {} a token\n", counted(trace.layers, "layer"),
+                                 counted(trace.experts, "expert"), format_bytes(trace.expert_bytes()), trace.top_k,
+                                 format_bytes(trace.token_bytes()));
   text += "decode hits, % of requests\n";
   text += fmt::format("{:>22}", "capacity");
   for (const std::string_view name : names) text += fmt::format(" {:>13}", name);
   for (std::size_t first = 0; first < entries.size(); first += names.size()) {
     const Room& room = entries[first].room;
-    text += fmt::format("\n{:>22}", room.slots > 0 ? fmt::format("{} slots ({})", room.slots, format_bytes(room.bytes))
-                                                   : format_bytes(room.bytes));
+    text += fmt::format("\n{:>22}", room.slots > 0
+                                        ? fmt::format("{} ({})", counted(room.slots, "slot"), format_bytes(room.bytes))
+                                        : format_bytes(room.bytes));
     for (std::size_t name = 0; name < names.size(); ++name)
       text += fmt::format(" {:>13.2f}", 100 * entries[first + name].counts.decode_hit_rate());
   }

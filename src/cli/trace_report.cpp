@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -113,9 +114,9 @@ nlohmann::json to_json(const Flags& flags, const Trace& trace, const TraceReport
 }
 
 std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& report) {
-  std::string text =
-      fmt::format("{} layers, {} experts a layer, {} a token; {} decoded tokens, {} requests\n", trace.layers,
-                  trace.experts, trace.top_k, format_count(report.decode_tokens), format_count(report.requests));
+  std::string text = fmt::format("{}, {} a layer, {} a token; {}, {}\n", counted(trace.layers, "layer"),
+                                 counted(trace.experts, "expert"), trace.top_k,
+                                 counted(report.decode_tokens, "decoded token"), counted(report.requests, "request"));
   text += fmt::format("one token asks for {}; {} distinct experts were used, {} in all\n",
                       format_bytes(trace.token_bytes()), format_count(report.distinct),
                       format_bytes(report.distinct * trace.expert_bytes()));
@@ -138,7 +139,7 @@ std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& r
     text += fmt::format("  hottest {:>2.0f} %   {:5.1f} %\n", 100 * part, 100 * report.share_of_hottest(part));
   for (std::size_t rank = 0; rank < std::min(report.by_use.size(), static_cast<std::size_t>(flags.hottest)); ++rank) {
     const HotExpert& hot = report.by_use[rank];
-    text += fmt::format("  layer {:>3} expert {:>3}: {} times\n", hot.key.layer, hot.key.expert, hot.uses);
+    text += fmt::format("  layer {:>3} expert {:>3}: {}\n", hot.key.layer, hot.key.expert, counted(hot.uses, "time"));
   }
   return text;
 }

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/changed_runs.h"
@@ -119,7 +120,7 @@ Result<> judge(const SafetensorsDir& checkpoint, const Verified& seen) {
   const std::size_t all = damaged.size();
   if (all > kToldByName) damaged.resize(kToldByName);
   return fail(ErrorKind::corrupt,
-              fmt::format("{}: {} of {} files {} damaged: {}{}", checkpoint.directory(), all, seen.files,
+              fmt::format("{}: {} of {} {} damaged: {}{}", checkpoint.directory(), all, counted(seen.files, "file"),
                           all == 1 ? "is" : "are", fmt::join(damaged, ", "),
                           all > damaged.size() ? fmt::format(" and {} more", all - damaged.size()) : ""),
               all == 1 ? "fetch this file again" : "fetch these files again");
@@ -147,8 +148,8 @@ Result<> verify(const VerifyFlags& flags) {
   if (flags.json != "-") {
     print_faults(checkpoint, seen);
     if (seen.faults.empty())
-      fmt::print("{}: sound: {} tensors in {} file{}, {} read in {} ({}){}\n", flags.model, format_count(seen.tensors),
-                 seen.files, seen.files == 1 ? "" : "s", format_bytes(seen.bytes), format_seconds(seen.seconds),
+      fmt::print("{}: sound: {} in {}, {} read in {} ({}){}\n", flags.model, counted(seen.tensors, "tensor"),
+                 counted(seen.files, "file"), format_bytes(seen.bytes), format_seconds(seen.seconds),
                  format_rate(static_cast<double>(seen.bytes) / seen.seconds),
                  sums ? fmt::format("; {} checksums match", format_count(seen.checksums)) : "");
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/counted.h"
 #include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
@@ -35,8 +36,9 @@ Finding processor(const EngineOptions& options) {
   for (const KernelTable* table : supported_kernels()) names.emplace_back(table->name);
   const KernelTable& best = best_kernels();
   const int threads = options.threads > 0 ? options.threads : ThreadPool::usable_cpus();
-  Finding finding{"processor", Health::good,
-                  fmt::format("{} threads, kernels {} (it can run {})", threads, best.name, fmt::join(names, ", "))};
+  Finding finding{
+      "processor", Health::good,
+      fmt::format("{}, kernels {} (it can run {})", counted(threads, "thread"), best.name, fmt::join(names, ", "))};
   if (names.size() > 1) return finding;
   finding.health = Health::slow;
   finding.fix = "only the portable kernels run here: a processor with AVX2 or AVX-512 is many times faster";
@@ -201,8 +203,8 @@ std::vector<Finding> examine_model(const std::string& directory, const EngineOpt
     return findings;
   }
   findings.push_back({"weights", Health::good,
-                      fmt::format("every tensor is there, in {} file{}; sluice verify looks at every byte",
-                                  found->files.size(), found->files.size() == 1 ? "" : "s")});
+                      fmt::format("every tensor is there, in {}; sluice verify looks at every byte",
+                                  counted(found->files.size(), "file"))});
   findings.push_back(checksums(*found));
   if (findings.back().health == Health::broken) return findings;
   const MeasuredMachine measured = measure_machine(*found);

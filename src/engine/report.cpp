@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/units.h"
 
 namespace sluice {
@@ -36,8 +37,8 @@ std::string directory_lines(const Engine& engine) {
     if (all.size() == 1) break;
     text += fmt::format("\n  from {}: {} ({})", one.name, format_bytes(one.bytes), percent(one.bytes, together));
     if (one.failures > 0)
-      text += fmt::format(", {} reads failed{}", one.failures,
-                          one.out ? ", not read any more" : " and were made elsewhere");
+      text += fmt::format(", {} failed{}", counted(one.failures, "read"),
+                          one.out ? ", not read any more" : " and made elsewhere");
   }
   return text;
 }
@@ -105,8 +106,9 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   const MemoryPlan& plan = engine.plan();
   // The first new token comes out of the prefill; decoding made the others.
   const double decoded = made.ids.size() > 1 ? static_cast<double>(made.ids.size() - 1) : 0.0;
-  std::string text = fmt::format("{} tokens ({}); prompt of {} tokens in {}", made.ids.size(), finish_name(made.finish),
-                                 report.prompt_ids.size(), format_seconds(made.prefill_seconds));
+  std::string text =
+      fmt::format("{} ({}); prompt of {} in {}", counted(made.ids.size(), "token"), finish_name(made.finish),
+                  counted(report.prompt_ids.size(), "token"), format_seconds(made.prefill_seconds));
   if (made.cached > 0) text += fmt::format(" ({} of them known)", format_count(made.cached));
   if (decoded > 0 && made.decode_seconds > 0)
     text += fmt::format(", then {} a token ({:.2f} tokens/s)", format_seconds(made.decode_seconds / decoded),
@@ -122,25 +124,25 @@ std::string to_text(const RunReport& report, const Engine& engine) {
   text += directory_lines(engine);
   if (const GovernorStats& governor = stats.governor; governor.times > 0)
     text +=
-        fmt::format("\nthe system ran short of memory: the expert cache gave back {} and has {} of {} slots now",
+        fmt::format("\nthe system ran short of memory: the expert cache gave back {} and has {} of {} now",
                     format_bytes(governor.given_back_bytes), format_count(static_cast<std::uint64_t>(governor.slots)),
-                    format_count(static_cast<std::uint64_t>(governor.planned_slots)));
+                    counted(governor.planned_slots, "slot"));
   if (stats.experts.preloaded_bytes > 0)
     text += fmt::format("\nread ahead of any need, while the disk was idle: {} of experts",
                         format_bytes(stats.experts.preloaded_bytes));
   text += fmt::format("\nexperts found in memory: {} of {} ({})", format_count(stats.experts.hits),
                       format_count(stats.experts.requests), percent(stats.experts.hits, stats.experts.requests));
   if (stats.experts.expected > 0)
-    text += fmt::format("\nread because a router named them early: {} experts, {} of them rightly",
-                        format_count(stats.experts.expected), format_count(stats.experts.expected_rightly));
+    text += fmt::format("\nread because a router named them early: {}, {} of them rightly",
+                        counted(stats.experts.expected, "expert"), format_count(stats.experts.expected_rightly));
   if (stats.pins.pinned > 0)
-    text += fmt::format("\nexperts pinned: {}; they were found in memory {} times",
-                        format_count(static_cast<std::uint64_t>(stats.pins.pinned)), format_count(stats.pins.hits));
+    text += fmt::format("\nexperts pinned: {}; they were found in memory {}",
+                        format_count(static_cast<std::uint64_t>(stats.pins.pinned)), counted(stats.pins.hits, "time"));
   if (made.drafted > 0)
-    text += fmt::format("\ndrafts: {} of {} tokens were right ({})", format_count(made.accepted),
-                        format_count(made.drafted), percent(made.accepted, made.drafted));
+    text += fmt::format("\ndrafts: {} of {} right ({})", format_count(made.accepted), counted(made.drafted, "token"),
+                        percent(made.accepted, made.drafted));
   if (made.forced > 0)
-    text += fmt::format("\n{} tokens were forced by the grammar and cost no pass", format_count(made.forced));
+    text += fmt::format("\nforced by the grammar, at the cost of no pass: {}", counted(made.forced, "token"));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <system_error>
 
+#include "base/counted.h"
 #include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
@@ -41,8 +42,8 @@ Result<> resolve(EngineOptions& options, const ModelConfig& config) {
   if (options.threads == 0) options.threads = ThreadPool::usable_cpus();
   if (options.layers == 0) options.layers = config.layers();
   if (options.layers > config.layers())
-    return fail(ErrorKind::bad_input,
-                fmt::format("--layers {} is more than the {} layers of the model", options.layers, config.layers()));
+    return fail(ErrorKind::bad_input, fmt::format("--layers {} is more than the {} of the model", options.layers,
+                                                  counted(config.layers(), "layer")));
   const bool has_head = config.has_draft_head() && options.layers == config.layers();
   if (options.speculate == Speculate::head && !has_head)
     return fail(ErrorKind::bad_input,

@@ -134,6 +134,17 @@ TEST(Run, TakesThePromptFromFilesStandardInputAndIds) {
   EXPECT_EQ(generated(demo_model(), Arguments{"--ids", ids} + length).answer(), expected.answer());
 }
 
+TEST(Run, OneTokenOfOneLayerIsToldInTheSingular) {
+  const TempDir scratch;
+  synthesize("olmoe", scratch / "model", {"--layers", "1"});
+  const std::string model = (scratch / "model").string();
+  const Outcome run = sluice({"run", model, "--ids", "5", "--max-tokens", "1"});
+  EXPECT_NE(run.err.find("1 token ("), std::string::npos) << run.err;
+  EXPECT_NE(run.err.find("prompt of 1 token in"), std::string::npos) << run.err;
+  const Outcome seen = sluice({"inspect", model});
+  EXPECT_NE(seen.out.find("1 layer,"), std::string::npos) << seen.out;
+}
+
 TEST(Run, CtrlCEndsWith130AndKeepsTheText) {
   RunningProgram program(sluice_path(), {"run", demo_model().string(), "--prompt", "One two three", "--max-tokens",
                                          "4000", "--temperature", "100", "--recompute"});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/counted.h"
 #include "models/deepseek_v4/census.h"
 #include "models/deepseek_v4/chat.h"
 #include "models/deepseek_v4/config.h"
@@ -28,9 +29,9 @@ class Family final : public ModelConfig {
                               : config_.has_draft_head() ? ", a head that drafts"
                                                          : "";
     return fmt::format(
-        "deepseek_v4: {} layers ({} with an indexer, {} with a window alone), width {}, {} experts of "
+        "deepseek_v4: {} ({} with an indexer, {} with a window alone), width {}, {} experts of "
         "which {} work on a token{}",
-        config_.num_hidden_layers, indexed, windows, config_.hidden_size, config_.n_routed_experts,
+        counted(config_.num_hidden_layers, "layer"), indexed, windows, config_.hidden_size, config_.n_routed_experts,
         config_.num_experts_per_tok, draft);
   }
   int layers() const override { return config_.num_hidden_layers; }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "models/glm_dsa/census.h"
 #include "models/glm_dsa/chat.h"
 #include "models/glm_dsa/config.h"
@@ -22,8 +23,8 @@ class Family final : public ModelConfig {
   std::string_view family() const override { return "glm"; }
   std::string summary() const override {
     const auto dense = std::ranges::count(config_.is_dense, true);
-    return fmt::format("{}: {} layers ({} dense), width {}, {} experts of which {} work on a token{}",
-                       config_.model_type, config_.num_hidden_layers, dense, config_.hidden_size,
+    return fmt::format("{}: {} ({} dense), width {}, {} experts of which {} work on a token{}", config_.model_type,
+                       counted(config_.num_hidden_layers, "layer"), dense, config_.hidden_size,
                        config_.n_routed_experts, config_.num_experts_per_tok,
                        config_.has_draft_head() ? ", a head that drafts" : "");
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "models/kimi_k3/census.h"
 #include "models/kimi_k3/chat.h"
 #include "models/kimi_k3/config.h"
@@ -21,9 +22,9 @@ class Family final : public ModelConfig {
 
   std::string_view family() const override { return "kimi-k3"; }
   std::string summary() const override {
-    return fmt::format("{} layers ({} MLA), width {}, {} experts of which {} work on a token",
-                       config_.num_hidden_layers, std::ranges::count(config_.is_mla, true), config_.hidden_size,
-                       config_.num_experts, config_.num_experts_per_token);
+    return fmt::format("{} ({} MLA), width {}, {} experts of which {} work on a token",
+                       counted(config_.num_hidden_layers, "layer"), std::ranges::count(config_.is_mla, true),
+                       config_.hidden_size, config_.num_experts, config_.num_experts_per_token);
   }
   int layers() const override { return config_.num_hidden_layers; }
   int vocab_size() const override { return config_.vocab_size; }

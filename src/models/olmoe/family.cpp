@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "models/olmoe/census.h"
 #include "models/olmoe/chat.h"
 #include "models/olmoe/config.h"
@@ -21,10 +22,9 @@ class Family final : public ModelConfig {
 
   std::string_view family() const override { return "olmoe"; }
   std::string summary() const override {
-    return fmt::format(
-        "{} layers, width {}, {} heads over {} of keys and values, {} experts of which {} work on a token",
-        config_.num_hidden_layers, config_.hidden_size, config_.num_attention_heads, config_.num_key_value_heads,
-        config_.num_experts, config_.num_experts_per_tok);
+    return fmt::format("{}, width {}, {} heads over {} of keys and values, {} experts of which {} work on a token",
+                       counted(config_.num_hidden_layers, "layer"), config_.hidden_size, config_.num_attention_heads,
+                       config_.num_key_value_heads, config_.num_experts, config_.num_experts_per_tok);
   }
   int layers() const override { return config_.num_hidden_layers; }
   int vocab_size() const override { return config_.vocab_size; }
