@@ -23,6 +23,7 @@ import numpy
 
 from checkpoints import (Checkpoint, from_fp8, from_mxfp4, gguf, mxfp4_blocks, wide, write_checkpoint,
                          write_gguf_tensors)
+from gguf_fields import add_experts, add_indexer, begin
 
 INDEX_WIDTH = 64
 WHOLE = {"embed": "token_embd", "norm": "output_norm", "head": "output", "hc_head_fn": "output_hc_fn",
@@ -101,14 +102,9 @@ def all_tensors(form, config):
 
 
 def write_gguf(out, config, form):
-    writer, layers, scaling = gguf.GGUFWriter(out, "deepseek4"), config["num_hidden_layers"], config["rope_scaling"]
-    writer.add_vocab_size(config["vocab_size"])
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
+    writer, layers, scaling = begin(out, "deepseek4", config), config["num_hidden_layers"], config["rope_scaling"]
     writer.add_embedding_length_out(config["hidden_size"] * config["hc_mult"])
-    writer.add_block_count(layers)
     writer.add_feed_forward_length(config["moe_intermediate_size"])
-    writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_key_length(config["head_dim"])
     writer.add_value_length(config["head_dim"])
@@ -122,18 +118,11 @@ def write_gguf(out, config, form):
     writer.add_rope_scaling_yarn_beta_slow(scaling["beta_slow"])
     writer.add_q_lora_rank(config["q_lora_rank"])
     writer.add_sliding_window(config["sliding_window"])
-    writer.add_expert_count(config["n_routed_experts"])
-    writer.add_expert_used_count(config["num_experts_per_tok"])
-    writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
-    writer.add_expert_shared_count(config["n_shared_experts"])
-    writer.add_expert_weights_scale(config["routed_scaling_factor"])
-    writer.add_expert_weights_norm(config["norm_topk_prob"])
+    add_experts(writer, config)
     writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SQRTSOFTPLUS)
     writer.add_swiglu_clamp_exp([config["swiglu_limit"]] * layers)
     writer.add_swiglu_clamp_shexp([config["swiglu_limit"]] * layers)
-    writer.add_indexer_head_count(config["index_n_heads"])
-    writer.add_indexer_key_length(config["index_head_dim"])
-    writer.add_indexer_top_k(config["index_topk"])
+    add_indexer(writer, config)
     writer.add_attention_output_group_count(config["o_groups"])
     writer.add_attention_output_lora_rank(config["o_lora_rank"])
     writer.add_attention_compress_ratios(config["compress_ratios"])
@@ -142,7 +131,6 @@ def write_gguf(out, config, form):
     writer.add_hyper_connection_sinkhorn_iterations(config["hc_sinkhorn_iters"])
     writer.add_hyper_connection_epsilon(config["hc_eps"])
     writer.add_hash_layer_count(config["num_hash_layers"])
-    writer.add_tokenizer_model("none")
     write_gguf_tensors(writer, lambda: all_tensors(form, config))
 
 

@@ -17,6 +17,7 @@ import sys
 import numpy
 
 from checkpoints import Checkpoint, from_fp8, gguf, wide, write_checkpoint, write_gguf_tensors
+from gguf_fields import add_experts, add_indexer, add_latent_attention, begin
 
 INDEX_WIDTH, INDEX_CHOICE = 64, 64
 LAYER = {"input_layernorm.weight": "attn_norm.weight", "post_attention_layernorm.weight": "ffn_norm.weight",
@@ -59,36 +60,17 @@ def all_tensors(tensors, config):
 
 
 def write_gguf(out, config, tensors):
-    writer = gguf.GGUFWriter(out, "glm-dsa")
-    writer.add_vocab_size(config["vocab_size"])
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_block_count(config["num_hidden_layers"])
+    writer = begin(out, "glm-dsa", config)
     writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(1)
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    writer.add_rope_dimension_count(config["qk_rope_head_dim"])
     writer.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
-    writer.add_q_lora_rank(config["q_lora_rank"])
-    writer.add_kv_lora_rank(config["kv_lora_rank"])
-    writer.add_key_length(config["kv_lora_rank"] + config["qk_rope_head_dim"])
-    writer.add_value_length(config["kv_lora_rank"])
-    writer.add_key_length_mla(config["qk_nope_head_dim"] + config["qk_rope_head_dim"])
-    writer.add_value_length_mla(config["v_head_dim"])
+    add_latent_attention(writer, config)
     writer.add_leading_dense_block_count(config["first_k_dense_replace"])
-    writer.add_expert_count(config["n_routed_experts"])
-    writer.add_expert_used_count(config["num_experts_per_tok"])
-    writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
-    writer.add_expert_shared_count(config["n_shared_experts"])
-    writer.add_expert_weights_scale(config["routed_scaling_factor"])
-    writer.add_expert_weights_norm(config["norm_topk_prob"])
+    add_experts(writer, config)
     writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
-    writer.add_indexer_head_count(config["index_n_heads"])
-    writer.add_indexer_key_length(config["index_head_dim"])
-    writer.add_indexer_top_k(config["index_topk"])
+    add_indexer(writer, config)
     writer.add_indexer_types([kind == "full" for kind in config["indexer_types"]])
-    writer.add_tokenizer_model("none")
     write_gguf_tensors(writer, lambda: all_tensors(tensors, config))
 
 

@@ -16,6 +16,7 @@ import sys
 import numpy
 
 from checkpoints import Checkpoint, from_mxfp4, gguf, wide, write_checkpoint
+from gguf_fields import add_latent_attention, begin
 
 PLAIN = {  # in a layer: our name, theirs
     "input_layernorm.weight": "attn_norm.weight", "post_attention_layernorm.weight": "ffn_norm.weight",
@@ -81,25 +82,14 @@ def layer_tensors(tensors, config, layer):
 
 
 def write_gguf(out, config, tensors):
-    writer, linear = gguf.GGUFWriter(out, "kimi-k3"), config["linear_attn_config"]
-    writer.add_vocab_size(config["vocab_size"])
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_block_count(config["num_hidden_layers"])
+    writer, linear = begin(out, "kimi-k3", config), config["linear_attn_config"]
     writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv([int(i + 1 in linear["full_attn_layers"]) for i in range(config["num_hidden_layers"])])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_ssm_conv_kernel(linear["short_conv_kernel_size"])
     writer.add_kda_head_dim(linear["head_dim"])
     writer.add_kda_gate_lower_bound(linear["gate_lower_bound"])
-    writer.add_q_lora_rank(config["q_lora_rank"])
-    writer.add_kv_lora_rank(config["kv_lora_rank"])
-    writer.add_rope_dimension_count(config["qk_rope_head_dim"])
-    writer.add_key_length(config["kv_lora_rank"] + config["qk_rope_head_dim"])
-    writer.add_value_length(config["kv_lora_rank"])
-    writer.add_key_length_mla(config["qk_nope_head_dim"] + config["qk_rope_head_dim"])
-    writer.add_value_length_mla(config["v_head_dim"])
+    add_latent_attention(writer, config)
     writer.add_expert_count(config["num_experts"])
     writer.add_expert_used_count(config["num_experts_per_token"])
     writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
@@ -112,7 +102,6 @@ def write_gguf(out, config, tensors):
     writer.add_activation_situ_beta(config["activation_situ_beta"])
     writer.add_activation_situ_linear_beta(config["activation_situ_linear_beta"])
     writer.add_attn_res_block_size(config["attn_res_block_size"])
-    writer.add_tokenizer_model("none")
     whole = "language_model."
     for name, other in (("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"), ("lm_head", "output")):
         writer.add_tensor(f"{other}.weight", wide(tensors[f"{whole}{name}.weight"]))

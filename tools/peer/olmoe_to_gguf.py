@@ -15,6 +15,7 @@ import sys
 import numpy
 
 from checkpoints import WORDS, Checkpoint, gguf, wide
+from gguf_fields import begin
 
 LAYER = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
          "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
@@ -59,19 +60,13 @@ def main():
     if config["model_type"] != "olmoe" or config.get("clip_qkv") is not None or config["norm_topk_prob"]:
         sys.exit(f"{folder}: not an OLMoE as llama.cpp computes it")
     checkpoint = Checkpoint(folder)
-    writer = gguf.GGUFWriter(out, "olmoe")
-    writer.add_vocab_size(config["vocab_size"])
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_block_count(config["num_hidden_layers"])
+    writer = begin(out, "olmoe", config)
     writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_head_count(config["num_attention_heads"])
     writer.add_head_count_kv(config.get("num_key_value_heads") or config["num_attention_heads"])
     writer.add_layer_norm_rms_eps(config.get("rms_norm_eps", 1e-5))
     writer.add_rope_freq_base(config["rope_theta"])
     writer.add_expert_count(config["num_experts"])
     writer.add_expert_used_count(config["num_experts_per_tok"])
-    writer.add_tokenizer_model("none")
     readers = []
     for name, read, shape, words in shapes(checkpoint, config):
         if sys.argv[3:] == ["f32"]:
