@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/counter_random.h"
 #include "base/median.h"
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
@@ -37,17 +38,6 @@ double processor_seconds() {
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-
-// SplitMix64: the same weights in every run.
-struct Random {
-  std::uint64_t state = 1;
-  std::uint64_t operator()() {
-    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-};
 
 // One arena of numbers that are plausible in every format, and the vectors.
 class Bench {
@@ -87,14 +77,14 @@ void Bench::fill() {
   pool_.parallel_ranges(static_cast<int>(words / per_task), 1, [&](int first, int last) {
     auto* const at = reinterpret_cast<std::uint64_t*>(weights_.data());
     for (int task = first; task < last; ++task) {
-      Random random{static_cast<std::uint64_t>(task)};
+      SplitMix64 random{static_cast<std::uint64_t>(task)};
       const std::uint64_t begin = static_cast<std::uint64_t>(task) * per_task;
       // As bf16 (and so as the upper halves of f32): either sign, 2^-8 to 2^-1, nearly any mantissa. As E4M3: no NaN.
       for (std::uint64_t i = begin; i < begin + per_task; ++i)
         at[i] = (random() & 0x83f783f783f783f7u) | 0x3c003c003c003c00u;
     }
   });
-  Random random;
+  SplitMix64 random;
   for (std::byte& scale : small_scales_.slice(0, small_scales_.size()))
     scale = static_cast<std::byte>(118 + random() % 8);
   for (std::uint64_t at = 0; at < wide_scales_.size(); at += 4)
@@ -193,7 +183,7 @@ KernelBenchEntry Bench::measure(const KernelTable& kernels, const BenchShape& sh
   CpuOps ops(pool_, kernels, {rows, used.cols, numerics}), exact(pool_, kernels, {rows, used.cols});
   std::vector<float> in(static_cast<std::size_t>(rows) * static_cast<std::size_t>(used.cols));
   std::vector<float> out(static_cast<std::size_t>(rows) * static_cast<std::size_t>(used.outs));
-  Random random;
+  SplitMix64 random;
   for (float& value : in) value = static_cast<float>(static_cast<std::int64_t>(random())) * 0x1p-63f;
   const Rows x{in.data(), rows, used.cols, used.cols}, y{out.data(), rows, used.outs, used.outs};
 

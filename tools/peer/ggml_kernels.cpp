@@ -114,7 +114,7 @@ class GgmlWeights {
     buffer_.reset(ggml_backend_alloc_ctx_tensors_from_buft(context_.get(), kind));
     if (buffer_ == nullptr) give_up("ggml has no memory for weights");
     ask_for_huge_pages();
-    Random random;
+    SplitMix64 random;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const std::vector<std::uint8_t> blocks = as_blocks(pair, weights[static_cast<int>(i)], random);
       if (i == 0) first_blocks = blocks;
@@ -302,7 +302,7 @@ void Comparison::measure(const Pair& pair, int rows, Weights& weights,
                          std::vector<std::pair<std::string, std::unique_ptr<GgmlWeights>>>& theirs,
                          const Decodings& decodings) {
   std::vector<float> values(static_cast<std::size_t>(rows) * static_cast<std::size_t>(pair.cols));
-  Random random;
+  SplitMix64 random;
   for (float& value : values) value = static_cast<float>(static_cast<std::int64_t>(random())) * 0x1p-63f;
   const Rows x{values.data(), rows, pair.cols, pair.cols};
   const double multiply_adds = 1.0 * rows * pair.outs * pair.cols;

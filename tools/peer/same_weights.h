@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <ggml.h>
+#include "base/counter_random.h"
 #include "base/numbers.h"
 #include "formats/format.h"
 #include "io/aligned.h"
@@ -28,16 +29,6 @@ struct Pair {
   int outs, cols;
   bool same_numbers;
 };
-// SplitMix64.
-struct Random {
-  std::uint64_t state = 1;
-  std::uint64_t operator()() {
-    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-};
 
 // Matrices of one pair, as sluice stores them: as many as fit, larger together than every cache.
 class Weights {
@@ -50,7 +41,7 @@ class Weights {
         weights_(static_cast<std::uint64_t>(count_) * format_.weight_bytes(size_)),
         scales_(std::max<std::uint64_t>(static_cast<std::uint64_t>(count_) * format_.scale_bytes(size_), 1)) {
     ::madvise(weights_.data(), weights_.size(), MADV_HUGEPAGE);
-    Random random;
+    SplitMix64 random;
     auto* const words = reinterpret_cast<std::uint64_t*>(weights_.data());
     const bool floats = format_.scales == ScaleKind::none, bytes = pair.ours == FormatId::int8;
     for (std::uint64_t i = 0; i < weights_.size() / 8; ++i) {
@@ -86,7 +77,7 @@ class Weights {
 
 // The same matrix in ggml's blocks of 32 columns: a scale, then the numbers; nibbles of columns j and j + 16 share a
 // byte. Source: the structures block_q8_0, block_q4_0 and block_mxfp4 of ggml-common.h.
-inline std::vector<std::uint8_t> as_blocks(const Pair& pair, const WeightView& w, Random& random) {
+inline std::vector<std::uint8_t> as_blocks(const Pair& pair, const WeightView& w, SplitMix64& random) {
   std::vector<std::uint8_t> blocks(ggml_row_size(pair.theirs, pair.cols) * static_cast<std::size_t>(pair.outs));
   if (pair.theirs == GGML_TYPE_Q4_K) {  // [f16 scale, f16 least, 12 bytes of scales, 128 of nibbles], 256 columns
     for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<std::uint8_t>(random());
