@@ -2,13 +2,13 @@
 #include "compute/bench_kernels.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/counter_random.h"
 #include "base/median.h"
+#include "base/processor_time.h"
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
 #include "formats/format.h"
@@ -32,12 +32,6 @@ constexpr BenchShape kShapes[] = {
     {FormatId::fp8, 2048, 6144},   {FormatId::int8, 2048, 6144},    {FormatId::int4g64, 2048, 6144},
     {FormatId::int4, 2048, 6144},  {FormatId::int4g32, 2048, 6144}, {FormatId::int4g128, 2048, 6144},
     {FormatId::f16, 4096, 7168},   {FormatId::f32, 4096, 7168}};
-
-double processor_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // One arena of numbers that are plausible in every format, and the vectors.
 class Bench {
@@ -140,7 +134,7 @@ void Bench::choose_streams() {
 }
 
 double Bench::fma_rate() {
-  constexpr int kTasks = 64, kSteps = 8000;
+  constexpr int kTasks = 64, kSteps = 20000;
   std::vector<float> results(kTasks);
   const double seconds = seconds_of([&] {
     pool_.parallel_ranges(kTasks, 1, [&](int first, int last) {

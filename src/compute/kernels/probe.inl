@@ -31,9 +31,12 @@ float read_probe(const std::uint8_t* from, std::int64_t bytes, int streams) {
 float fma_probe(int steps) {
   Piece sum[kProbeChains];
   alignas(64) float lanes[16];
+  for (int chain = 0; chain < kProbeChains; ++chain) {  // different numbers, or the compiler may make one chain of all
+    store(lanes, set1(static_cast<float>(chain)));
+    sum[chain] = piece_load(lanes);
+  }
   store(lanes, set1(1e-3f));
   const Piece a = piece_load(lanes);
-  for (Piece& chain : sum) chain = piece_zero();
   for (int step = 0; step < steps; ++step) SLUICE_UNROLL
   for (int chain = 0; chain < kProbeChains; ++chain) sum[chain] = piece_fma(sum[chain], a, a);
   float total = 0;
