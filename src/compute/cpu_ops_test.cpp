@@ -240,6 +240,26 @@ TEST_P(EveryFormat, MatmulSharedByThreadsEqualsTheReference) {
     check_matmul(GetParam(), 300 + pick(random, 0, 63), usable(800), rows, Kind::plain, random);
 }
 
+// A kernel may move a scale from the weights to the vector only while no product with it leaves the normal numbers.
+TEST_P(EveryFormat, VectorsAtTheEdgesOfTheRangeEqualTheReference) {
+  Random random(11);
+  for (int exponent : {-148, -135, -130, -126, -123, -119, -112, 108, 114, 118, 122, 126, 127})
+    for (int rows : {1, 3, 20}) {
+      const Weights w(GetParam().format->id, 150, 256, random, Kind::plain);
+      Matrix x(rows, 256, random, Kind::plain);
+      for (int row = 0; row < rows; ++row)
+        for (float& value : x.rows()[row])
+          value = std::ldexp(pick(random, 0, 40) == 0 ? value : 0.f, row % 2 == 0 ? exponent : 0);
+      expect_same_in(
+          GetParam().numerics, std::string(GetParam().format->name) + " times 2^" + std::to_string(exponent),
+          [&](Ops& ops, Matrix& y) {
+            const Product product{w.view(), x.rows(), y.rows()};
+            ops.matmul({&product, 1});
+          },
+          Matrix(rows, 150));
+    }
+}
+
 // Every chain ends at -0, except where zeros pad the last block: + 0 makes it +0, and the sum with it.
 TEST(CpuOps, PaddingTurnsMinusZeroIntoZero) {
   for (int cols : {31, 32, 33, 63, 64})

@@ -23,6 +23,9 @@
 #define SLUICE_OPAQUE(variable) asm("" : "+r"(variable))
 
 #include "compute/kernels/elementwise.inl"
+#include "compute/kernels/matmul_passes.inl"
+#include "compute/kernels/matmul_tiles.inl"
+// These use passes and tiles.
 #include "compute/kernels/matmul.inl"
 #include "compute/kernels/matmul_fast.inl"
 // These use elementwise.inl.

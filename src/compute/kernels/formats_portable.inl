@@ -21,6 +21,8 @@ struct Geometry {
   static constexpr bool kPairs = false;       // rows are decoded in twos: see RowGroup
   static constexpr bool kPrepares = false;    // Line takes what prepare(scale) gives, an fp32, instead of the scale
   static constexpr bool kLineByLine = false;  // a line fills registers: it is used up before the next row's is opened
+  static constexpr bool kStaged = false;      // rows under one scale are widened in memory: see add_staged_line
+  static constexpr bool kVectorsTakeScales = false;     // and the vectors are multiplied with it
   static constexpr bool far_too(int) { return false; }  // whether so many streams are prefetched twice, near and far
   static bool safe(const std::uint8_t*) { return true; }
 };
@@ -61,6 +63,15 @@ struct Fast : Cells {
   using Careful = Self;
   using Line = PlainLine<Self>;
   static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
+};
+
+template <bool first, class First, class Second>
+struct Either {
+  using Type = First;
+};
+template <class First, class Second>
+struct Either<false, First, Second> {
+  using Type = Second;
 };
 
 // What a fast spelling turns to for the odd block. A call: it would swell the loops that hardly ever need it.

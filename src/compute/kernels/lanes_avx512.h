@@ -14,9 +14,14 @@ namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
 using f32x16 = __m512;
 using Piece = __m512;  // what a register holds
 constexpr int kPieceLanes = 16;
-constexpr int kPassRows = 4;    // vectors that meet a few rows of weights in registers
-constexpr bool kTiles = false;  // passes are faster
-constexpr int kTileOuts = 1;    // of a tile of kTileOuts x kPanelRows chains
+constexpr int kPassRows = 4;  // vectors that meet a few rows of weights in registers
+#ifdef __AVX512VBMI__
+constexpr bool kTiles = false;  // for many vectors; Zen 4: passes are faster
+#else
+constexpr bool kTiles =
+    true;  // two multiply-adds a cycle (Skylake) want what they read to be nearer than passes leave it
+#endif
+constexpr int kTileOuts = 4;  // of a tile of kTileOuts x kPanelRows chains
 
 constexpr int kStateColumns = 8;  // f32x16 of columns that a recurrence keeps in registers
 
