@@ -93,16 +93,17 @@ class CheckedQueue final : public ReadQueue {
       Landed landed = landed_.wait();
       if (landed.tag == kStop) return;
       const Waiting request = take(landed.tag);
-      if (landed.status) landed.status = check(request, landed.unproven);
+      if (landed.status) landed.status = check(request, landed);
       request.landings->land({request.tag, std::move(landed.status)});
     }
   }
 
-  Result<> check(const Waiting& request, const std::vector<SourcePiece>& unproven) {
+  Result<> check(const Waiting& request, const Landed& landed) {
+    const std::vector<SourcePiece>& unproven = landed.unproven;
     Result<> right = check_->check(request.extents, request.slot.data(), files_, unproven);
     if (sources_ == nullptr) return right;
     if (right) {
-      sources_->prove(unproven);
+      if (!landed.odd) sources_->prove(unproven);
       return right;
     }
     const bool mirrored = std::ranges::any_of(unproven, [](const SourcePiece& piece) { return piece.source != 0; });

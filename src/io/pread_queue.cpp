@@ -3,6 +3,7 @@
 // Threads have small stacks and do not allocate on the usual path, since every resident byte counts against the budget.
 #include <pthread.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <utility>
@@ -15,6 +16,8 @@
 namespace sluice {
 
 namespace {
+
+constexpr std::chrono::milliseconds kPatience{10};
 
 Result<> read_window(const Files& files, const Window& window) {
   WindowReading reading(files, window);
@@ -94,7 +97,10 @@ class PreadQueue final : public ScheduledQueue {
       std::optional<ReadPiece> piece = schedule_.take(source, Clock::now());
       if (!piece) {
         if (callers_read_ || (closing_ && schedule_.empty())) return;
-        work_.wait(lock);
+        if (schedule_.shared())
+          work_.wait_for(lock, kPatience);  // what one source has begun may turn out to be another's after all
+        else
+          work_.wait(lock);
         continue;
       }
       lock.unlock();

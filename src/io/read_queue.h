@@ -25,6 +25,7 @@ struct Landed {
   std::uint64_t tag = 0;
   Result<> status;
   std::vector<SourcePiece> unproven = {};  // where sources keep proofs: what it is made of and has none yet
+  bool odd = false;  // its pieces are cut as they will not be again: a proof of them is not worth keeping
 };
 
 // Where a requester waits for its own reads. Thread-safe; must outlive the requests that name it.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -27,9 +28,9 @@ std::uint64_t next_part(const Window& rest) {
 }
 
 // Cuts the next piece off a request.
-Window cut(ReadRequest& request) {
+Window cut(ReadRequest& request, std::uint64_t most_bytes) {
   Window& rest = request.windows[request.window];
-  const std::uint64_t part = next_part(rest);
+  const std::uint64_t part = std::min(next_part(rest), most_bytes);
   Window piece = rest;
   piece.end = rest.begin + part;
   piece.wanted_begin = std::max(rest.wanted_begin, piece.begin);
@@ -74,13 +75,12 @@ std::uint64_t ReadRequest::left() const {
 }
 
 Landed ReadRequest::landed() {
-  Landed result{tag, {}, std::move(unproven)};
+  Landed result{tag, {}, std::move(unproven), odd};
   if (error) result.status = tl::unexpected<Error>(std::move(*error));
   return result;
 }
 
-auto ReadSchedule::Line::find(std::uint64_t tag, const Landings& landings)
-    -> std::deque<std::shared_ptr<ReadRequest>>::iterator {
+auto ReadSchedule::Line::find(std::uint64_t tag, const Landings& landings) -> Place {
   return std::ranges::find_if(requests, [&](const std::shared_ptr<ReadRequest>& request) {
     return request->tag == tag && request->landings == &landings;
   });
@@ -128,27 +128,54 @@ void ReadSchedule::add(std::shared_ptr<ReadRequest> request, Urgency urgency, st
   line.requests.push_back(std::move(request));
 }
 
+// A slow source must not take what is needed next: it looks down the line, to where the others would be as late.
+auto ReadSchedule::place_for(int source, Line& line, std::uint64_t before, Clock::time_point now) const -> Line::Place {
+  const auto next = [](const ReadRequest& request) { return next_part(request.windows[request.window]); };
+  const auto first = line.requests.begin();
+  if (!many_ || sources_.takes(source, next(**first), before + (*first)->left(), now)) return first;
+  const ReadSources::Reach reach = sources_.reach(source, now);
+  if (!reach.takes(1, before + line.left)) return line.requests.end();
+  constexpr int kMostLookedAt = 256;
+  int looked_at = 0;
+  for (auto at = first; at != line.requests.end() && looked_at < kMostLookedAt; ++at, ++looked_at) {
+    if ((*at)->exhausted()) continue;
+    before += (*at)->left();
+    if (reach.takes(next(**at), before)) return at;
+  }
+  return line.requests.end();
+}
+
+ReadPiece ReadSchedule::begin(int source, Line& line, Line::Place at, std::uint64_t most_bytes, Clock::time_point now) {
+  std::shared_ptr<ReadRequest> request = *at;
+  line.left -= request->left();
+  const Window window = cut(*request, most_bytes);
+  ++request->in_flight;
+  request->odd |= most_bytes < kLargestPiece;
+  if (request->exhausted())
+    line.requests.erase(at);
+  else
+    line.left += request->left();
+  if (active_++ == 0) busy_since_ = now;
+  sources_.begin(source, window.bytes(), now);
+  return ReadPiece{std::move(request), window, source};
+}
+
 std::optional<ReadPiece> ReadSchedule::take(int source, Clock::time_point now) {
   if (!many_ && source != 0) return std::nullopt;
-  std::uint64_t waiting = 0;
+  std::uint64_t before = 0;
+  Line* last = nullptr;
   for (Line* line : {&demand_, &next_, &idle_}) {
     while (!line->requests.empty() && line->requests.front()->exhausted()) line->requests.pop_front();
+    while (!line->requests.empty() && line->requests.back()->exhausted()) line->requests.pop_back();
     if (line->requests.empty()) continue;
-    waiting += line->left;
-    std::shared_ptr<ReadRequest> request = line->requests.front();
-    if (many_ && !sources_.takes(source, next_part(request->windows[request->window]), waiting)) continue;
-    line->left -= request->left();
-    const Window window = cut(*request);
-    ++request->in_flight;
-    if (request->exhausted())
-      line->requests.pop_front();
-    else
-      line->left += request->left();
-    if (active_++ == 0) busy_since_ = now;
-    sources_.begin(source, window.bytes(), now);
-    return ReadPiece{std::move(request), window, source};
+    if (const auto at = place_for(source, *line, before, now); at != line->requests.end())
+      return begin(source, *line, at, kLargestPiece, now);
+    before += line->left;
+    last = line;
   }
-  return std::nullopt;
+  // A trial comes late: it is made where that hurts least.
+  if (last == nullptr || !sources_.trial_due(source, now)) return std::nullopt;
+  return begin(source, *last, std::prev(last->requests.end()), ReadSources::kTrialBytes, now);
 }
 
 void ReadSchedule::fall_back(ReadPiece& piece, const Error& why, Clock::time_point now) {

@@ -53,6 +53,7 @@ struct ReadRequest {
   int in_flight = 0;       // pieces
   std::optional<Error> error;
   std::vector<SourcePiece> unproven;
+  bool odd = false;  // a trial was cut off it
 
   bool exhausted() const { return window == windows.size(); }
   std::uint64_t left() const;  // bytes that are not in a piece yet
@@ -100,8 +101,12 @@ class ReadSchedule {
   struct Line {
     std::deque<std::shared_ptr<ReadRequest>> requests;  // none of them exhausted, but for those that failed
     std::uint64_t left = 0;                             // bytes
-    std::deque<std::shared_ptr<ReadRequest>>::iterator find(std::uint64_t tag, const Landings& landings);
+    using Place = std::deque<std::shared_ptr<ReadRequest>>::iterator;
+    Place find(std::uint64_t tag, const Landings& landings);
   };
+  // The first request of a line that `source` should take a piece of, where so many bytes wait before the line.
+  Line::Place place_for(int source, Line& line, std::uint64_t before, Clock::time_point now) const;
+  ReadPiece begin(int source, Line& line, Line::Place at, std::uint64_t most_bytes, Clock::time_point now);
   Window widen(const Extent& extent, std::span<std::byte> slot) const;
 
   ReadSources& sources_;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -13,8 +15,12 @@ namespace sluice {
 
 namespace {
 
-constexpr std::uint64_t kStretchBytes = std::uint64_t{16} << 20;  // from which a rate is read off
-constexpr double kNewShare = 0.3;                                 // of the last stretch in the rate
+constexpr double kMemory = 0.2;  // seconds after which what was seen counts for a third
+// Seconds of reading that it counts for at least: a piece that takes less does not say much.
+constexpr double kLeastMemory = 4e-3;
+constexpr double kRest = 100;  // times as long as it takes, before a source is tried again
+
+double seconds(ReadSources::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
@@ -31,34 +37,73 @@ ReadSources::ReadSources(std::vector<ReadSource> sources, std::function<void(con
     one.files = source.files;
     one.stats.name = std::move(source.name);
     one.stats.bytes_per_second = source.bytes_per_second;
+    one.seen_seconds = source.bytes_per_second > 0 ? kLeastMemory : 0;
+    one.seen_bytes = source.bytes_per_second * one.seen_seconds;
     SLUICE_CHECK(one.files->count() == sources.front().files->count());
     all_.push_back(std::move(one));
   }
 }
 
-// To bring what it has under way and so many bytes more.
-double ReadSources::seconds_of(const Source& source, std::uint64_t more) const {
+// The share of what was seen that counts now.
+double ReadSources::kept(const Source& source, Clock::time_point now) {
+  if (source.seen_seconds <= kLeastMemory) return 1;
+  return std::max(std::exp(-seconds(now - source.seen) / kMemory), kLeastMemory / source.seen_seconds);
+}
+
+// Bytes a second that it brings; if all that is under way came now, it would not be more.
+double ReadSources::rate(const Source& source, Clock::time_point now) const {
   double rate = source.stats.bytes_per_second;
   if (rate <= 0)
     for (const Source& other : all_) rate = std::max(rate, other.stats.bytes_per_second);
-  return static_cast<double>(source.flying_bytes + more) / std::max(rate, 1.0);
+  if (source.flying > 0 && source.seen_seconds > 0) {
+    const double share = kept(source, now);
+    const double at_most = (share * source.seen_bytes + static_cast<double>(source.flying_bytes)) /
+                           (share * source.seen_seconds + seconds(now - source.busy_since));
+    rate = std::min(rate, at_most);
+  }
+  return std::max(rate, 1.0);
 }
 
-bool ReadSources::takes(int source, std::uint64_t bytes, std::uint64_t waiting) const {
+// To bring what it has under way and so many bytes more.
+double ReadSources::seconds_of(const Source& source, std::uint64_t more, Clock::time_point now) const {
+  return static_cast<double>(source.flying_bytes + more) / rate(source, now);
+}
+
+bool ReadSources::takes(int source, std::uint64_t bytes, std::uint64_t waiting, Clock::time_point now) const {
+  {
+    const std::scoped_lock lock(mutex_);
+    const Source& self = all_[static_cast<std::size_t>(source)];
+    if (self.stats.out) return false;
+    const double mine = seconds_of(self, bytes, now);
+    const bool soonest = std::ranges::none_of(all_, [&](const Source& other) {
+      return &other != &self && !other.stats.out && seconds_of(other, bytes, now) < mine;
+    });
+    if (soonest) return true;
+  }
+  return reach(source, now).takes(bytes, waiting);
+}
+
+// It would bring a piece as soon as the others together come to it, if all that waits until then were theirs.
+ReadSources::Reach ReadSources::reach(int source, Clock::time_point now) const {
   const std::scoped_lock lock(mutex_);
   const Source& self = all_[static_cast<std::size_t>(source)];
-  if (self.stats.out) return false;
-  const double mine = seconds_of(self, bytes);
-  // The others together, if all that waits were theirs: the sum of rates, as of parallel resistors.
-  double soonest = mine, rates = 0;
-  std::uint64_t theirs = waiting;
+  Reach reach;
+  if (self.stats.out) return {.base = std::numeric_limits<double>::infinity()};
   for (const Source& other : all_) {
     if (&other == &self || other.stats.out) continue;
-    soonest = std::min(soonest, seconds_of(other, bytes));
-    rates += static_cast<double>(other.flying_bytes + bytes) / seconds_of(other, bytes);
-    theirs += other.flying_bytes;
+    reach.per_byte += rate(other, now) / rate(self, now);
+    reach.base -= static_cast<double>(other.flying_bytes);
   }
-  return mine <= soonest || mine * rates <= static_cast<double>(theirs);
+  reach.base += reach.per_byte * static_cast<double>(self.flying_bytes);
+  return reach;
+}
+
+bool ReadSources::trial_due(int source, Clock::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  Source& self = all_[static_cast<std::size_t>(source)];
+  if (self.stats.out || self.flying > 0) return false;
+  if (self.seen == Clock::time_point{}) self.seen = now;
+  return seconds(now - self.seen) > kRest * static_cast<double>(kTrialBytes) / rate(self, now);
 }
 
 void ReadSources::begin(int source, std::uint64_t bytes, Clock::time_point now) {
@@ -78,15 +123,11 @@ void ReadSources::end(int source, std::uint64_t bytes, bool brought, Clock::time
 }
 
 void ReadSources::measure(Source& source, std::uint64_t bytes, Clock::time_point now) {
-  source.stretch_bytes += bytes;
-  source.stretch_seconds += std::chrono::duration<double>(now - source.busy_since).count();
-  source.busy_since = now;
-  if (source.stretch_bytes < kStretchBytes) return;
-  const double rate = static_cast<double>(source.stretch_bytes) / std::max(source.stretch_seconds, 1e-9);
-  double& known = source.stats.bytes_per_second;
-  known = known <= 0 ? rate : (1 - kNewShare) * known + kNewShare * rate;
-  source.stretch_bytes = 0;
-  source.stretch_seconds = 0;
+  const double share = kept(source, now);
+  source.seen_bytes = share * source.seen_bytes + static_cast<double>(bytes);
+  source.seen_seconds = share * source.seen_seconds + seconds(now - source.busy_since);
+  source.seen = source.busy_since = now;
+  source.stats.bytes_per_second = source.seen_bytes / std::max(source.seen_seconds, 1e-9);
 }
 
 void ReadSources::failed(int source, const Error& why) {
@@ -114,12 +155,7 @@ void ReadSources::take_out(Source& source, const std::string& why) {
 std::vector<SourceStats> ReadSources::stats() const {
   const std::scoped_lock lock(mutex_);
   std::vector<SourceStats> stats;
-  for (const Source& source : all_) {
-    stats.push_back(source.stats);
-    // Until there is a stretch to read a rate off, what came so far says it for people.
-    if (double& rate = stats.back().bytes_per_second; rate <= 0 && source.stretch_seconds > 0)
-      rate = static_cast<double>(source.stretch_bytes) / source.stretch_seconds;
-  }
+  for (const Source& source : all_) stats.push_back(source.stats);
   return stats;
 }
 

@@ -1,9 +1,12 @@
 // Directories that hold the same files, each on a drive of its own: which of them the next piece should come from.
 //
 // Source 0 is the checkpoint itself, the others are mirrors. Whoever reads takes the next piece when he has nothing to
-// do, so that a drive twice as fast takes twice as much; a slow one leaves a piece alone where all that is asked for
-// would be there earlier without its help. A mirror that fails, or that brought other bytes than the checkpoint holds,
-// is taken out: it costs speed and changes no byte. Thread-safe.
+// do, so that a drive twice as fast takes twice as much; a slow one takes what the others would come to as late as it
+// brings it, and leaves alone what would be there earlier without its help. How fast a source is, is what it brought in
+// the last moments, and no more than what it has under way allows: one that became slow is found out while it keeps
+// others waiting. One that is too slow to get anything gets a small piece now and then, so that it is found out too
+// when it became fast. A mirror that fails, or that brought other bytes than the checkpoint holds, is taken out: it
+// costs speed and changes no byte. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -56,8 +59,19 @@ class ReadSources {
   const Files& files(int source) const { return *all_[static_cast<std::size_t>(source)].files; }
 
   // Whether `source`, which has a reader free, should take a piece of `bytes` when `waiting` bytes, these among them,
-  // are there to be read. At least one usable source always should.
-  bool takes(int source, std::uint64_t bytes, std::uint64_t waiting) const;
+  // are there to be read before or with it. At least one usable source always should take the first.
+  bool takes(int source, std::uint64_t bytes, std::uint64_t waiting, Clock::time_point now) const;
+  // The least that has to wait for `takes` to be true where another source is faster: to look down a long line.
+  struct Reach {
+    double base = 0, per_byte = 0;
+    bool takes(std::uint64_t bytes, std::uint64_t waiting) const {
+      return base + per_byte * static_cast<double>(bytes) <= static_cast<double>(waiting);
+    }
+  };
+  Reach reach(int source, Clock::time_point now) const;
+  // Whether a source that takes nothing is due to be tried with so many bytes: that takes 1 % of its time at most.
+  static constexpr std::uint64_t kTrialBytes = std::uint64_t{64} << 10;
+  bool trial_due(int source, Clock::time_point now);
   // A piece is read from now on / was brought, or not.
   void begin(int source, std::uint64_t bytes, Clock::time_point now);
   void end(int source, std::uint64_t bytes, bool brought, Clock::time_point now);
@@ -80,13 +94,15 @@ class ReadSources {
     SourceStats stats;
     std::uint64_t flying_bytes = 0;
     int flying = 0;
-    // Of the stretch that the next reading of its rate is made from.
-    std::uint64_t stretch_bytes = 0;
-    double stretch_seconds = 0;
-    Clock::time_point busy_since{};
+    // What it brought and how long it took for it; what is long ago counts less and less.
+    double seen_bytes = 0, seen_seconds = 0;
+    Clock::time_point seen{};        // the last piece; none yet: when it was first asked
+    Clock::time_point busy_since{};  // since then nothing came of what is under way
   };
+  static double kept(const Source& source, Clock::time_point now);
   static void measure(Source& source, std::uint64_t bytes, Clock::time_point now);
-  double seconds_of(const Source& source, std::uint64_t more) const;
+  double rate(const Source& source, Clock::time_point now) const;
+  double seconds_of(const Source& source, std::uint64_t more, Clock::time_point now) const;
   void take_out(Source& source, const std::string& why);
 
   mutable std::mutex mutex_;

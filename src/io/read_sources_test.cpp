@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "base/check.h"
 #include "io/aligned.h"
@@ -43,10 +45,27 @@ class Drives {
       for (; asked < requests && asked < done + together; ++asked)
         schedule_->add(schedule_->request(0, {&extent, 1}, nowhere(bytes), landings_), Urgency::demand, {&extent, 1});
       start();
-      done += finish_one();
+      done += finish_one() ? 1 : 0;
     }
     return now_ - begin;
   }
+  // Reads ahead, all asked for at once; returns when each of them was there.
+  std::vector<double> read_ahead(int requests, std::uint64_t bytes) {
+    const double begin = now_;
+    std::vector<double> landed;
+    for (int request = 0; request < requests; ++request) {
+      const Extent extent{0, 0, bytes, 0};
+      schedule_->add(schedule_->request(static_cast<std::uint64_t>(request), {&extent, 1}, nowhere(bytes), landings_),
+                     Urgency::next, {&extent, 1});
+      landed.push_back(0);
+    }
+    for (int done = 0; done < requests;) {
+      start();
+      if (const std::optional<std::uint64_t> tag = finish_one()) landed[*tag] = now_ - begin, ++done;
+    }
+    return landed;
+  }
+  void becomes(std::size_t drive, double rate) { rates_[drive] = rate; }
   double bytes_of(std::size_t drive) const { return static_cast<double>(sources_->stats()[drive].bytes); }
 
  private:
@@ -76,13 +95,15 @@ class Drives {
       }
     }
   }
-  int finish_one() {
+  // The tag of a request that is whole now.
+  std::optional<std::uint64_t> finish_one() {
     SLUICE_CHECK(!flights_.empty());  // somebody always takes what waits
     const auto first = std::ranges::min_element(flights_, {}, &Flight::done);
     now_ = first->done;
     ReadPiece piece = std::move(first->piece);
     flights_.erase(first);
-    return schedule_->finish(std::move(piece), {}, time()) != nullptr ? 1 : 0;
+    const std::shared_ptr<ReadRequest> whole = schedule_->finish(std::move(piece), {}, time());
+    return whole != nullptr ? std::optional(whole->tag) : std::nullopt;
   }
 
   test::MemoryFiles files_;
@@ -129,6 +150,64 @@ INSTANTIATE_TEST_SUITE_P(Of, ReadSourcesSplit,
                                          Speeds{{2e8, 4e9}, 1e9}, Speeds{{5e9, 2e8, 1e9}, 0},
                                          Speeds{{1e9, 1e9, 1e9, 1e9}, 1e6}));
 
+constexpr double kFast = 1e9, kSlow = 2e6;  // bytes a second: a drive, and a network mount at its worst
+
+// A fixed list of reads in ten bursts, as of ten tokens: what the slow drive begins at once is all that it should
+// bring.
+TEST(ReadSources, ADriveThatIsSlowerThanBelievedBringsWhatItBeganAndNoMore) {
+  for (const int together : {1, 4, 16}) {
+    Drives drives({kFast, kSlow}, kFast);
+    double seconds = 0;
+    for (int burst = 0; burst < 10; ++burst) seconds += drives.read(40, 4 * kMiB, together);
+    std::printf("400 reads of 4 MiB, %d at a time: %.1f s, %.2f MiB from the slow drive\n", together, seconds,
+                drives.bytes_of(1) / kMiB);
+    EXPECT_LE(drives.bytes_of(1), 17.0 * kMiB) << together;
+  }
+}
+
+TEST(ReadSources, ADriveThatBecomesSlowIsLeftAtOnceAndFoundAgain) {
+  Drives drives({kFast, kFast}, kFast);
+  drives.read(400, 4 * kMiB, 16);
+  const double even = drives.bytes_of(1);
+  EXPECT_NEAR(even / (400 * 4 * kMiB), 0.5, 0.04);
+  drives.becomes(1, kSlow);
+  double seconds = drives.read(400, 4 * kMiB, 16);
+  std::printf("400 reads when it became slow: %.1f s, %.2f MiB from it\n", seconds, (drives.bytes_of(1) - even) / kMiB);
+  EXPECT_LE(drives.bytes_of(1) - even, 33.0 * kMiB);  // what was under way, and what was begun then
+  const double slow = drives.bytes_of(1);
+  drives.becomes(1, kFast);
+  seconds = drives.read(6000, 4 * kMiB, 16);
+  std::printf("6000 reads when it became fast: %.1f s, %.2f MiB from it\n", seconds,
+              (drives.bytes_of(1) - slow) / kMiB);
+  EXPECT_GT(drives.bytes_of(1) - slow, 0.3 * 6000 * 4 * kMiB);
+}
+
+// Trials take a percent of a slow drive's time at most, of which nobody has to wait for more than one.
+TEST(ReadSources, ASlowDriveIsTriedNowAndThen) {
+  constexpr std::uint64_t kExpert = 17'547'264;
+  Drives drives({kFast, kSlow}, kFast);
+  drives.read(100, kExpert, 1);
+  const double before = drives.bytes_of(1);
+  const double seconds = drives.read(2500, kExpert, 1), brought = drives.bytes_of(1) - before;
+  EXPECT_GE(brought, 3 * ReadSources::kTrialBytes);
+  EXPECT_LE(brought, 0.011 * seconds * kSlow);
+  EXPECT_LT(seconds, 1.02 * 2500 * kExpert / kFast);
+}
+
+// What is needed first is there first, though a slow drive could help with the whole of it.
+TEST(ReadSources, ASlowDriveTakesNothingThatIsNeededSoon) {
+  Drives drives({kFast, 2e7}, kFast);
+  drives.read(200, 4 * kMiB, 16);  // what is believed comes to be known
+  const double before = drives.bytes_of(1);
+  const std::vector<double> landed = drives.read_ahead(300, 4 * kMiB);
+  EXPECT_GT(drives.bytes_of(1) - before, 3.0 * kMiB);  // it helps
+  double latest = 0;
+  for (std::size_t request = 0; request < landed.size(); ++request)
+    latest = std::max(latest, landed[request] - static_cast<double>(4 * kMiB * (request + 1)) / kFast);
+  std::printf("at most %.1f ms later than from the fast drive alone\n", 1e3 * latest);
+  EXPECT_LT(latest, 0.01);
+}
+
 // Two directories with the same files, of which the second may misbehave.
 TEST(ReadSources, TellTheRateOfLittleToo) {
   test::MemoryFiles files;
@@ -139,7 +218,7 @@ TEST(ReadSources, TellTheRateOfLittleToo) {
   sources.end(0, 3000, true, start + std::chrono::seconds(2));
   sources.begin(0, 1000, start + std::chrono::seconds(5));  // nothing was read for three seconds
   sources.end(0, 1000, true, start + std::chrono::seconds(7));
-  EXPECT_DOUBLE_EQ(sources.stats()[0].bytes_per_second, 1000);
+  EXPECT_NEAR(sources.stats()[0].bytes_per_second, 500, 5);  // what was seconds ago counts for little
   EXPECT_EQ(sources.stats()[1].bytes_per_second, 0);
 }
 

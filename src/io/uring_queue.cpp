@@ -103,9 +103,10 @@ class RingQueue final : public ScheduledQueue {
       take_pieces();
       if (closing_ && schedule_.empty() && free_.size() == flights_.size()) return;
       asleep_ = true;
+      const bool shared = schedule_.shared();
       lock.unlock();
-      const int status = ::io_uring_submit_and_wait(&ring_, 1);
-      SLUICE_CHECK(status >= 0 || status == -EINTR || status == -EAGAIN || status == -EBUSY);
+      const int status = wait(shared);
+      SLUICE_CHECK(status >= 0 || status == -EINTR || status == -EAGAIN || status == -EBUSY || status == -ETIME);
       asleep_ = false;
       ::io_uring_cqe* done = nullptr;
       while (::io_uring_peek_cqe(&ring_, &done) == 0) {
@@ -119,6 +120,15 @@ class RingQueue final : public ScheduledQueue {
       }
       lock.lock();
     }
+  }
+
+  // Until something lands or rings. With `shared` not for long: what one source has begun may turn out to be another's
+  // after all.
+  int wait(bool shared) {
+    if (!shared) return ::io_uring_submit_and_wait(&ring_, 1);
+    ::__kernel_timespec patience{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::io_uring_cqe* first = nullptr;
+    return ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &patience, nullptr);
   }
 
   // With the lock held: all pieces that there is room for.
