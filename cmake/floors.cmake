@@ -9,6 +9,7 @@ function(sluice_tests program label)  # sluice_tests(<program> <label> <link lib
   target_link_libraries(${program} PRIVATE ${ARGN} GTest::gmock GTest::gtest_main)
   target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   target_compile_options(${program} PRIVATE ${SLUICE_QUICK_COMPILE})
+  sluice_use_precompiled(${program} tests)
   # Only files that name these places learn them: a compiler cache then shares the objects of all others between clones.
   foreach(source IN LISTS ${program}_SOURCES)
     file(STRINGS ${source} places REGEX "SLUICE_(SOURCE|BINARY)_DIR" LIMIT_COUNT 1)
@@ -31,6 +32,9 @@ function(sluice_floor folder)
   if(sources)
     add_library(sluice_${folder} STATIC ${sources})
     set(scope PUBLIC)
+    if(NOT folder STREQUAL cli)  # it has a set of its own: CLI11 is what takes its files long
+      sluice_use_precompiled(sluice_${folder} floors)
+    endif()
   else()
     add_library(sluice_${folder} INTERFACE)
     set(scope INTERFACE)

@@ -1,0 +1,40 @@
+# Headers of the C++ library and of Debian's packages that many files include, parsed once for all of them. Headers of
+# sluice do not belong here: a change of one would build everything again. A compiler cache shares little with them, so
+# builds through one go without, and so does the preset `clang`: those builds see that each file includes what it needs.
+option(SLUICE_PRECOMPILE "Precompile the headers of libraries" ON)
+set(SLUICE_PRECOMPILED ${SLUICE_PRECOMPILE})
+if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "cache")  # ccache, sccache, buildcache
+  set(SLUICE_PRECOMPILED OFF)
+endif()
+
+set(SLUICE_STANDARD_HEADERS <algorithm> <array> <bit> <cerrno> <charconv> <chrono> <cmath> <cstdint> <cstdio> <cstring>
+  <filesystem> <fstream> <functional> <iterator> <limits> <map> <memory> <numeric> <optional> <set> <span> <string>
+  <string_view> <system_error> <utility> <vector>)
+
+# sluice_precompiled(<set> HEADERS <headers...> LIBRARIES <libraries...> OPTIONS <options...>): a set of headers, precompiled for
+# targets that have these options.
+function(sluice_precompiled set)
+  cmake_parse_arguments(PARSE_ARGV 1 given "" "" "HEADERS;LIBRARIES;OPTIONS")
+  if(SLUICE_PRECOMPILED)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/${set}.cpp CONTENT "")
+    add_library(sluice_precompiled_${set} OBJECT ${PROJECT_BINARY_DIR}/precompiled/${set}.cpp)
+    target_link_libraries(sluice_precompiled_${set} PRIVATE ${given_LIBRARIES})
+    target_compile_options(sluice_precompiled_${set} PRIVATE ${given_OPTIONS})
+    target_precompile_headers(sluice_precompiled_${set} PRIVATE ${SLUICE_STANDARD_HEADERS} ${given_HEADERS})
+  endif()
+endfunction()
+
+function(sluice_use_precompiled target set)
+  if(SLUICE_PRECOMPILED)
+    target_precompile_headers(${target} REUSE_FROM sluice_precompiled_${set})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # char_traits.h silences these by pragmas, which g++ 12 forgets with the rest
+      target_compile_options(${target} PRIVATE -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
+    endif()
+  endif()
+endfunction()
+
+sluice_precompiled(floors HEADERS <fmt/format.h> LIBRARIES fmt::fmt)
+sluice_precompiled(cli HEADERS <fmt/format.h> <nlohmann/json.hpp> <CLI/CLI.hpp>
+  LIBRARIES fmt::fmt nlohmann_json::nlohmann_json CLI11::CLI11 OPTIONS ${SLUICE_QUICK_COMPILE})
+sluice_precompiled(tests HEADERS <random> <sstream> <thread> <fmt/format.h> <nlohmann/json.hpp> <gmock/gmock.h> <gtest/gtest.h>
+  LIBRARIES fmt::fmt nlohmann_json::nlohmann_json GTest::gmock GTest::gtest OPTIONS ${SLUICE_QUICK_COMPILE})
