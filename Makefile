@@ -14,6 +14,8 @@ ASAN_FLOORS = base formats io compute checkpoint residency state moe text models
 CONFIGURE_FLAGS ?=
 # $(call configured,PRESET,FOLDER): ninja repeats the configuration itself when a CMake file changed.
 configured = test -f $(2)/build.ninja || cmake --preset $(1) $(CONFIGURE_FLAGS)
+# $(call side_by_side,PROGRAMS): test programs, as many at a time as there are jobs; fails if one does. The longest goes first.
+side_by_side = printf '%s\n' $(1) | xargs -P $(JOBS) -n 1 sh -c '$$0 --gtest_brief=1'
 
 ## build: build/sluice (the default)
 build: packages
@@ -39,11 +41,10 @@ test-slow: packages arm64
 	@$(CTEST) --test-dir build -L 'slow|structure' --timeout 1500
 	@$(call configured,asan,build-asan)
 	@ninja -C build-asan -j $(JOBS) $(ASAN_FLOORS:%=%_test) golden_tests
-	@set -e; for floor in $(ASAN_FLOORS); do build-asan/src/$${floor}_test --gtest_brief=1; done
-	@build-asan/tests/golden_tests --gtest_brief=1
+	@$(call side_by_side,build-asan/tests/golden_tests $(ASAN_FLOORS:%=build-asan/src/%_test))
 	@$(call configured,tsan,build-tsan)
 	@ninja -C build-tsan -j $(JOBS) $(TSAN_FLOORS:%=%_test)
-	@set -e; for floor in $(TSAN_FLOORS); do build-tsan/src/$${floor}_test --gtest_brief=1; done
+	@$(call side_by_side,$(TSAN_FLOORS:%=build-tsan/src/%_test))
 
 ## page-test: the web page in a headless chromium, if there is one; screenshots are left in build/page_screenshots
 page-test: packages
