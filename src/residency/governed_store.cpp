@@ -10,8 +10,6 @@ namespace sluice {
 
 namespace {
 
-constexpr std::chrono::milliseconds kLookEvery{200};
-
 class Governed final : public GovernedStore {
  public:
   using Clock = MemoryGovernor::Clock;
@@ -49,8 +47,8 @@ class Governed final : public GovernedStore {
   void look() {
     const Clock::time_point now = Clock::now();
     if (now < next_look_) return;
-    next_look_ = now + kLookEvery;
     const Machine machine = memory_of_machine(folders_.proc, folders_.cgroups);
+    next_look_ = now + governor_.pause(machine.available_bytes);
     if (machine.total_bytes == 0) return;
     const int before = store_->slots(), filled = store_->filled();
     const int slots = governor_.slots(machine.available_bytes, pressure_.stalled_share(now), filled, now);

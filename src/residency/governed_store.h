@@ -1,7 +1,8 @@
 // An expert store that gives way when the system runs short of memory.
 //
-// It looks at what is available a few times a second at most, between the requests of two layers and whenever it is
-// tended: a look reads files of the kernel's. What it does changes how much is read from disk and nothing else.
+// It looks at what is available a few times a second at most (MemoryGovernor::pause), between the requests of two
+// layers and whenever it is tended: a look reads files of the kernel's. What it does changes how much is read from disk
+// and nothing else.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,9 @@ constexpr int kGrowthShare = 8;            // of all slots, at a time
 // minute; whoever holds memory that can be read again should give way long before.
 constexpr double kStalled = 0.1;
 constexpr std::uint64_t kStallReserves = 4;
-constexpr std::chrono::seconds kStallPause{1};  // for what was given back to show
-constexpr std::chrono::seconds kStallCalm{60};  // from the last stall to the next growth
+constexpr std::chrono::seconds kStallPause{1};                      // for what was given back to show
+constexpr std::chrono::seconds kStallCalm{60};                      // from the last stall to the next growth
+constexpr double kTakenPerSecond = 8.0 * (std::uint64_t{1} << 30);  // by others, at most: pages are zeroed no faster
 
 }  // namespace
 
@@ -56,6 +57,14 @@ int MemoryGovernor::slots(std::uint64_t available_bytes, double stalled_share, i
     shrunk_ = slots_ < cache_.most;
   }
   return slots_;
+}
+
+MemoryGovernor::Clock::duration MemoryGovernor::pause(std::uint64_t available_bytes) const {
+  const std::uint64_t calm = kStallReserves * reserve_;  // below it stalls count
+  if (shrunk_ || available_bytes <= calm) return kLeastPause;
+  const std::chrono::duration<double> taken(static_cast<double>(available_bytes - calm) / kTakenPerSecond);
+  return std::clamp(std::chrono::duration_cast<Clock::duration>(taken), Clock::duration(kLeastPause),
+                    Clock::duration(kMostPause));
 }
 
 }  // namespace sluice

@@ -32,6 +32,10 @@ class MemoryGovernor {
   // of the time, that tasks stalled for memory; `filled`: slots that take memory now, which is what shrinking can give
   // back.
   int slots(std::uint64_t available_bytes, double stalled_share, int filled, Clock::time_point now);
+  // From one look at what is available to the next: the longer, the more of it others would have to take before
+  // anything changes. Short while the cache waits to grow back.
+  Clock::duration pause(std::uint64_t available_bytes) const;
+  static constexpr std::chrono::milliseconds kLeastPause{200}, kMostPause{1000};
 
  private:
   void give_back(std::uint64_t bytes, int filled, Clock::time_point now);

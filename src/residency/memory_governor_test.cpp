@@ -27,6 +27,18 @@ TEST(MemoryGovernor, WithEnoughAvailableNothingChanges) {
               1000);
 }
 
+// A look costs what a small model's token does: it is made often only where it could matter.
+TEST(MemoryGovernor, FarFromItsReserveItLooksSeldom) {
+  MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
+  const std::uint64_t calm = 4 * governor.reserve_bytes(), second_of_others = std::uint64_t{8} << 30;
+  EXPECT_EQ(governor.pause(0), MemoryGovernor::kLeastPause);
+  EXPECT_EQ(governor.pause(calm), MemoryGovernor::kLeastPause);
+  EXPECT_EQ(governor.pause(calm + second_of_others / 2), std::chrono::milliseconds(500));
+  EXPECT_EQ(governor.pause(100 * second_of_others), MemoryGovernor::kMostPause);
+  governor.slots(0, 0, 1000, at(1));  // what went comes back as soon as it may
+  EXPECT_EQ(governor.pause(100 * second_of_others), MemoryGovernor::kLeastPause);
+}
+
 TEST(MemoryGovernor, ItGivesBackWhatIsLacking) {
   MemoryGovernor governor({.slot_bytes = kMiB, .fewest = 9, .most = 1000}, kTotal);
   const std::uint64_t reserve = governor.reserve_bytes();
