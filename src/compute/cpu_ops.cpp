@@ -2,6 +2,7 @@
 #include "compute/cpu_ops.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/check.h"
 #include "formats/format.h"
@@ -15,6 +16,7 @@ constexpr double kLeastPart = 2000;        // a claimed chunk costs about 100
 constexpr double kMostPart = 100'000;      // so that a slow thread is waited for little
 constexpr double kNearBytes = 256 * 1024;  // of weights that a core keeps at hand
 constexpr double kBytesPerNanosecond = 10;
+constexpr std::uint64_t kStoredVectors = 2;  // that an operation needs the numbers of at once
 
 static_assert(kKernelFormats == kFormatCount);
 static_assert(kAttentionBlock == 64 && kMostStreams == kKernelStreams);
@@ -54,7 +56,7 @@ double row_cost(const WeightView& w, int rows) {
 
 std::uint64_t CpuOps::scratch_bytes(Limits limits, int threads) {
   const std::uint64_t sums = limits.rows >= kTileFromRows ? static_cast<std::uint64_t>(threads) * kSumFloats : 0;
-  return sizeof(float) * (packed_floats(limits) + sums);
+  return sizeof(float) * (packed_floats(limits) + kStoredVectors * padded(limits.width) + sums);
 }
 
 CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits)
@@ -62,13 +64,30 @@ CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits)
       kernels_(kernels),
       numerics_(limits.numerics),
       packed_floats_(packed_floats(limits)),
+      vector_floats_(padded(limits.width)),
       scratch_(scratch_bytes(limits, pool.threads()), "activations") {
   SLUICE_CHECK(scratch_.size() >= scratch_bytes(limits, pool.threads()));
 }
 
 float* CpuOps::sums() const {
   const auto thread = static_cast<std::uint64_t>(ThreadPool::thread_index());
-  return reinterpret_cast<float*>(scratch_.data()) + packed_floats_ + thread * kSumFloats;
+  return reinterpret_cast<float*>(scratch_.data()) + packed_floats_ + kStoredVectors * vector_floats_ +
+         thread * kSumFloats;
+}
+
+const float* CpuOps::numbers_of(const WeightView& stored, int room) {
+  const bool fits = reinterpret_cast<std::uintptr_t>(stored.weights) % alignof(float) == 0;
+  if (stored.format == FormatId::f32 && fits) return reinterpret_cast<const float*>(stored.weights);
+  return make_numbers(stored, room);
+}
+
+float* CpuOps::make_numbers(const WeightView& stored, int room) {
+  const auto count = static_cast<std::size_t>(stored.shape.cols);
+  SLUICE_CHECK(stored.shape.rows == 1 && count <= vector_floats_);
+  float* const numbers =
+      reinterpret_cast<float*>(scratch_.data()) + packed_floats_ + static_cast<std::uint64_t>(room) * vector_floats_;
+  format(stored.format).decode_row(stored, 0, {numbers, count});
+  return numbers;
 }
 
 // Tasks [0, tasks), several of them a chunk if they are small; all by the caller if sharing does not pay.
@@ -271,13 +290,14 @@ void CpuOps::matmul_transposed(std::span<const Product> products) {
 
 // Along vectors -------------------------------------------------------------------------------------------------------
 
-void CpuOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
-  const int width = static_cast<int>(gain.size()), runs = x.width / width;
+void CpuOps::rms_norm(Rows x, const WeightView& gain, float eps, Rows y) {
+  const int width = gain.shape.cols, runs = x.width / width;
   SLUICE_DCHECK(x.width % width == 0);
+  const float* const numbers = numbers_of(gain, 0);
   run(x.rows * runs, 0.15 * width, [&](int first, int last) {
     for (int task = first; task < last; ++task) {
       const int column = task % runs * width;
-      kernels_.rms_norm(x.row(task / runs) + column, gain.data(), width, eps, y.row(task / runs) + column);
+      kernels_.rms_norm(x.row(task / runs) + column, numbers, width, eps, y.row(task / runs) + column);
     }
   });
 }
@@ -288,11 +308,11 @@ void CpuOps::inverse_rms(Rows x, float eps, Rows y) {
   });
 }
 
-void CpuOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
-  SLUICE_DCHECK(x.width == static_cast<int>(gain.size()) && gain.size() == bias.size());
+void CpuOps::layer_norm(Rows x, const WeightView& gain, const WeightView& bias, float eps, Rows y) {
+  SLUICE_DCHECK(x.width == gain.shape.cols && x.width == bias.shape.cols);
+  const float *const gains = numbers_of(gain, 0), *const biases = numbers_of(bias, 1);
   run(x.rows, 0.2 * x.width, [&](int first, int last) {
-    for (int row = first; row < last; ++row)
-      kernels_.layer_norm(x.row(row), gain.data(), bias.data(), x.width, eps, y.row(row));
+    for (int row = first; row < last; ++row) kernels_.layer_norm(x.row(row), gains, biases, x.width, eps, y.row(row));
   });
 }
 
@@ -376,16 +396,20 @@ void CpuOps::weighted_sum(Rows outputs, std::span<const float> weights, int per_
   });
 }
 
-void CpuOps::attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
-                                Rows weights) {
+void CpuOps::attention_residual(std::span<const Rows> sources, const WeightView& gain, const WeightView& projection,
+                                float eps, Rows y, Rows weights) {
   const int n = static_cast<int>(sources.size());
+  SLUICE_DCHECK(y.width == gain.shape.cols && y.width == projection.shape.cols);
+  float* const f = make_numbers(gain, 0);
+  const float* const projected = numbers_of(projection, 1);
+  for (int i = 0; i < y.width; ++i) f[i] = f[i] * projected[i];
   sources_.clear();
   for (int row = 0; row < y.rows; ++row)
     for (const Rows& source : sources) sources_.push_back(source.row(row));
   if (weights.data == nullptr) softmax_.resize(sources_.size());
   run(y.rows, 0.3 * n * y.width, [&](int first, int last) {
     for (int row = first; row < last; ++row)
-      kernels_.attention_residual(sources_.data() + row * n, n, f.data(), y.width, eps, y.row(row),
+      kernels_.attention_residual(sources_.data() + row * n, n, f, y.width, eps, y.row(row),
                                   weights.data != nullptr ? weights.row(row) : softmax_.data() + row * n);
   });
 }

@@ -20,7 +20,8 @@ inline constexpr double kMacsPerNanosecond = 30;  // of one core, about: for cut
 
 class CpuOps final : public Ops {
  public:
-  // What the scratch memory must hold: vectors of one matmul, columns of its widest weight, in the form of a mode.
+  // What the scratch memory must hold: vectors of one matmul, columns of its widest weight, in the form of a mode; and
+  // two stored vectors as wide.
   struct Limits {
     int rows = 1, width = 0;
     Numerics numerics = Numerics::exact;
@@ -32,9 +33,9 @@ class CpuOps final : public Ops {
 
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
-  void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void rms_norm(Rows x, const WeightView& gain, float eps, Rows y) override;
   void inverse_rms(Rows x, float eps, Rows y) override;
-  void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) override;
+  void layer_norm(Rows x, const WeightView& gain, const WeightView& bias, float eps, Rows y) override;
   void l2_norm(Rows x, int width, float eps, float scale) override;
   void add(Rows x, Rows y) override;
   void sigmoid(Rows x, Rows y) override;
@@ -47,8 +48,8 @@ class CpuOps final : public Ops {
   void softmax(Rows x) override;
   void rope(const Rope& rope) override;
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
-  void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
-                          Rows weights) override;
+  void attention_residual(std::span<const Rows> sources, const WeightView& gain, const WeightView& projection,
+                          float eps, Rows y, Rows weights) override;
   void stream_weights(const StreamWeights& streams) override;
   void mix_streams(Rows output, Rows weights, int streams, Rows x) override;
   void pool(const ChannelPool& pool) override;
@@ -100,13 +101,18 @@ class CpuOps final : public Ops {
   void pack();
   void multiply(const Item& item, int part) const;
   float* sums() const;
+  // The numbers of a stored vector: where they lie if that is as fp32 numbers, else in room 0 or 1 of the scratch
+  // memory.
+  const float* numbers_of(const WeightView& stored, int room);
+  float* make_numbers(const WeightView& stored, int room);
   // see(row, part): which keys the row sees.
   void attend(const AttentionShape& shape, FunctionRef<void(int row, AttentionPart& part)> see);
 
   ThreadPool& pool_;
   const KernelTable& kernels_;
   Numerics numerics_;
-  std::uint64_t packed_floats_;  // room for packed vectors; sums of the threads follow
+  std::uint64_t packed_floats_;  // room for packed vectors; stored vectors and sums of the threads follow
+  std::uint64_t vector_floats_;  // of one stored vector
   PageArena scratch_;
   std::uint64_t used_floats_ = 0;
   std::vector<Packed> packed_;

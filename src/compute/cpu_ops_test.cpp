@@ -17,6 +17,7 @@
 #include "base/numbers.h"
 #include "compute/reference.h"
 #include "formats/format.h"
+#include "formats/stored_vector.h"
 
 namespace sluice {
 namespace {
@@ -136,7 +137,7 @@ class Weights {
   WeightView view_;
 };
 
-constexpr CpuOps::Limits kLimits = {128, 2048};
+constexpr CpuOps::Limits kLimits = {128, 12'000};
 
 // Every kernel set by 1, 2, 3 and 5 threads.
 struct Candidate {
@@ -530,6 +531,12 @@ std::vector<float> numbers(int count, Random& random, Kind kind) {
   return made;
 }
 
+// A vector of a norm, stored in one of the ways that are met, at an odd address.
+Weights stored_vector_of(int count, Random& random, Kind kind) {
+  constexpr FormatId kStored[] = {FormatId::f32, FormatId::bf16, FormatId::f16, FormatId::fp8};
+  return {kStored[pick(random, 0, 3)], 1, count, random, kind};
+}
+
 TEST(CpuOps, VectorOperationsEqualTheReference) {
   Random random(7);
   for (int repeat = 0; repeat < 60; ++repeat) {
@@ -538,20 +545,26 @@ TEST(CpuOps, VectorOperationsEqualTheReference) {
               run = repeat % 10 == 0 ? 3000 : pick(random, 1, 140);
     const int width = runs * run;
     const Matrix x(rows, width, random, kind), other(rows, width, random, kind);
-    const std::vector<float> gain = numbers(run, random, Kind::plain);
+    const Weights gain = stored_vector_of(run, random, Kind::plain);
+    const std::vector<float> plain_gain = numbers(run, random, Kind::plain);
     const std::string what = std::to_string(rows) + " x " + std::to_string(width);
     expect_same(
-        "rms_norm " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(x.rows(), gain, 1e-5f, y.rows()); },
+        "rms_norm " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(x.rows(), gain.view(), 1e-5f, y.rows()); },
         Matrix(rows, width));
     expect_same(
-        "rms_norm in place " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(y.rows(), gain, 0, y.rows()); }, x);
-    const std::vector<float> row_gain = numbers(width, random, Kind::plain), bias = numbers(width, random, kind);
+        "rms_norm in place " + what, [&](Ops& ops, Matrix& y) { ops.rms_norm(y.rows(), gain.view(), 0, y.rows()); }, x);
     expect_same(
-        "layer_norm " + what, [&](Ops& ops, Matrix& y) { ops.layer_norm(x.rows(), row_gain, bias, 1e-6f, y.rows()); },
+        "rms_norm where the gain lies " + what,
+        [&](Ops& ops, Matrix& y) { ops.rms_norm(x.rows(), stored_vector(plain_gain), 1e-5f, y.rows()); },
+        Matrix(rows, width));
+    const Weights row_gain = stored_vector_of(width, random, Kind::plain), bias = stored_vector_of(width, random, kind);
+    expect_same(
+        "layer_norm " + what,
+        [&](Ops& ops, Matrix& y) { ops.layer_norm(x.rows(), row_gain.view(), bias.view(), 1e-6f, y.rows()); },
         Matrix(rows, width));
     expect_same(
         "layer_norm in place " + what,
-        [&](Ops& ops, Matrix& y) { ops.layer_norm(y.rows(), row_gain, bias, 1e-6f, y.rows()); }, x);
+        [&](Ops& ops, Matrix& y) { ops.layer_norm(y.rows(), row_gain.view(), bias.view(), 1e-6f, y.rows()); }, x);
     expect_same(
         "l2_norm " + what, [&](Ops& ops, Matrix& y) { ops.l2_norm(y.rows(), run, 1e-6f, 0.3f); }, x);
     expect_same(
@@ -614,13 +627,19 @@ TEST(CpuOps, SumsEqualTheReference) {
     std::vector<Rows> sources;
     for (int j = 0; j < n; ++j) held.emplace_back(rows, width, random, kind);
     for (const Matrix& source : held) sources.push_back(source.rows());
-    const std::vector<float> f = numbers(width, random, Kind::plain);
+    const Weights gain = stored_vector_of(width, random, Kind::plain),
+                  projection = stored_vector_of(width, random, Kind::plain);
     expect_same(
         "attention_residual",
-        [&](Ops& ops, Matrix& y, Matrix& p) { ops.attention_residual(sources, f, 1e-5f, y.rows(), p.rows()); },
+        [&](Ops& ops, Matrix& y, Matrix& p) {
+          ops.attention_residual(sources, gain.view(), projection.view(), 1e-5f, y.rows(), p.rows());
+        },
         Matrix(rows, width), Matrix(rows, n));
     expect_same(
-        "attention_residual", [&](Ops& ops, Matrix& y) { ops.attention_residual(sources, f, 1e-5f, y.rows(), Rows{}); },
+        "attention_residual",
+        [&](Ops& ops, Matrix& y) {
+          ops.attention_residual(sources, gain.view(), projection.view(), 1e-5f, y.rows(), Rows{});
+        },
         Matrix(rows, width));
   }
 }

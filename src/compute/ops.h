@@ -3,6 +3,7 @@
 // Implementations: CpuOps (cpu_ops.h: kernels of one instruction set, split over threads) and ReferenceOps
 // (reference.h: plain loops, the definition that tests compare with). Operations cannot fail: shapes were proven when
 // the model was opened. Rows may have any stride and alignment. Output rows must not overlap input rows unless said so.
+// A gain, bias or projection of a norm is a vector as it is stored, [1, n]: its numbers are made fp32 within.
 #pragma once
 
 #include <span>
@@ -140,12 +141,11 @@ class Ops {
   // For each output column one fma chain over the rows of W in rising row.
   virtual void matmul_transposed(std::span<const Product> products) = 0;
 
-  // Every run of gain.size() numbers of a row is normalised on its own. x.width is a multiple of gain.size(). y may be
-  // x.
-  virtual void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) = 0;
+  // Every run of as many numbers of a row as gain has is normalised on its own. y may be x.
+  virtual void rms_norm(Rows x, const WeightView& gain, float eps, Rows y) = 0;
   virtual void inverse_rms(Rows x, float eps, Rows y) = 0;  // y [rows, 1] = 1 / sqrt(mean x² + eps)
   // Mean and variance over the whole row: ((x - mean) · (1 / sqrt(variance + eps))) · gain + bias. y may be x.
-  virtual void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) = 0;
+  virtual void layer_norm(Rows x, const WeightView& gain, const WeightView& bias, float eps, Rows y) = 0;
   // Every run of `width` numbers: x · (1 / sqrt(Σ x² + eps)), then times scale if scale is not 1. In place.
   virtual void l2_norm(Rows x, int width, float eps, float scale) = 0;
   virtual void add(Rows x, Rows y) = 0;              // y += x
@@ -163,11 +163,11 @@ class Ops {
   // y[t] = Σ_k weights[t * per_row + k] · outputs[t * per_row + k], one fma chain from zero in rising k.
   virtual void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) = 0;
 
-  // Attention residual (Kimi K3, 3.2). sources: n views [rows, width]; f [width] is gain ⊙ projection. For each row:
+  // Attention residual (Kimi K3, 3.2). sources: n views [rows, width]; f = gain ⊙ projection, plain. For each row:
   // s_j = dot(v_j, f) · (1 / sqrt(dot(v_j, v_j) / width + eps)), softmax over j, y = Σ_j p_j · v_j. `weights` [rows, n]
   // receives p if its data is not null.
-  virtual void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
-                                  Rows weights) = 0;
+  virtual void attention_residual(std::span<const Rows> sources, const WeightView& gain, const WeightView& projection,
+                                  float eps, Rows y, Rows weights) = 0;
 
   // Streams after a sub-layer (DeepSeek-V4, 3.2). x [rows, streams * width], output [rows, width]; weights of a row:
   // post [streams], then mix [streams j, streams k]. x[k] = post[k] · output + Σ_j mix[j][k] · x[j], in place: the

@@ -159,14 +159,26 @@ void ReferenceOps::matmul_transposed(std::span<const Product> products) {
   }
 }
 
+namespace {
+
+// Of a stored vector.
+std::vector<float> numbers_of(const WeightView& stored) {
+  std::vector<float> numbers(at(stored.shape.cols));
+  format(stored.format).decode_row(stored, 0, numbers);
+  return numbers;
+}
+
+}  // namespace
+
 // r = 1 / sqrt(dot(x, x) / n + eps); y = (x · r) · w.
-void ReferenceOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
-  SLUICE_DCHECK(x.width % static_cast<int>(gain.size()) == 0);
+void ReferenceOps::rms_norm(Rows x, const WeightView& gain, float eps, Rows y) {
+  SLUICE_DCHECK(x.width % gain.shape.cols == 0);
+  const std::vector<float> w = numbers_of(gain);
   for (int row = 0; row < x.rows; ++row)
-    for (std::size_t first = 0; first < at(x.width); first += gain.size()) {
-      const std::span<const float> run = x[row].subspan(first, gain.size());
-      const float r = 1.f / std::sqrt(lane_dot(run, run) / static_cast<float>(gain.size()) + eps);
-      for (std::size_t i = 0; i < gain.size(); ++i) y[row][first + i] = (run[i] * r) * gain[i];
+    for (std::size_t first = 0; first < at(x.width); first += w.size()) {
+      const std::span<const float> run = x[row].subspan(first, w.size());
+      const float r = 1.f / std::sqrt(lane_dot(run, run) / static_cast<float>(w.size()) + eps);
+      for (std::size_t i = 0; i < w.size(); ++i) y[row][first + i] = (run[i] * r) * w[i];
     }
 }
 
@@ -176,15 +188,15 @@ void ReferenceOps::inverse_rms(Rows x, float eps, Rows y) {
 }
 
 // mean = lane-rule sum / n; d = x - mean; r = 1 / sqrt(dot(d, d) / n + eps); y = fma(d · r, w, b).
-void ReferenceOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
-  const std::vector<float> ones(gain.size(), 1.f);
-  const float n = static_cast<float>(gain.size());
-  std::vector<float> d(gain.size());
+void ReferenceOps::layer_norm(Rows x, const WeightView& gain, const WeightView& bias, float eps, Rows y) {
+  const std::vector<float> w = numbers_of(gain), b = numbers_of(bias), ones(w.size(), 1.f);
+  const float n = static_cast<float>(w.size());
+  std::vector<float> d(w.size());
   for (int row = 0; row < x.rows; ++row) {
     const float mean = lane_dot(x[row], ones) / n;
     for (std::size_t i = 0; i < d.size(); ++i) d[i] = x[row][i] - mean;
     const float r = 1.f / std::sqrt(lane_dot(d, d) / n + eps);
-    for (std::size_t i = 0; i < d.size(); ++i) y[row][i] = fma(d[i] * r, gain[i], bias[i]);
+    for (std::size_t i = 0; i < d.size(); ++i) y[row][i] = fma(d[i] * r, w[i], b[i]);
   }
 }
 
@@ -285,9 +297,11 @@ void ReferenceOps::weighted_sum(Rows outputs, std::span<const float> weights, in
     }
 }
 
-void ReferenceOps::attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
-                                      Rows weights) {
-  std::vector<float> p(sources.size());
+void ReferenceOps::attention_residual(std::span<const Rows> sources, const WeightView& gain,
+                                      const WeightView& projection, float eps, Rows y, Rows weights) {
+  std::vector<float> p(sources.size()), f = numbers_of(gain);
+  const std::vector<float> projected = numbers_of(projection);
+  for (std::size_t i = 0; i < f.size(); ++i) f[i] = f[i] * projected[i];
   for (int row = 0; row < y.rows; ++row) {
     for (std::size_t j = 0; j < sources.size(); ++j) {
       const std::span<const float> v = sources[j][row];

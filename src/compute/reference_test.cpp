@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formats/format.h"
+#include "formats/stored_vector.h"
 
 namespace sluice {
 namespace {
@@ -92,8 +93,8 @@ TEST(Reference, AttentionResidualMicroTest) {
   ReferenceOps ops;
   Matrix a(1, 2, {1, 2}), b(1, 2, {3, -1}), c(1, 2, {.5f, .5f}), y(1, 2), weights(1, 3);
   const std::vector<Rows> sources = {a.rows, b.rows, c.rows};
-  const std::vector<float> f = {1.1f * .5f, .9f * -.25f};
-  ops.attention_residual(sources, f, 1e-5f, y.rows, weights.rows);
+  const std::vector<float> gain = {1.1f, .9f}, projection = {.5f, -.25f};
+  ops.attention_residual(sources, stored_vector(gain), stored_vector(projection), 1e-5f, y.rows, weights.rows);
   EXPECT_NEAR(weights.values[0], .22369375447, 1e-6);
   EXPECT_NEAR(weights.values[1], .48568349903, 1e-6);
   EXPECT_NEAR(weights.values[2], .29062274651, 1e-6);
@@ -154,7 +155,7 @@ TEST(Reference, NormsAndSums) {
   ReferenceOps ops;
   Matrix x(1, 4, {3, 4, 6, 8}), y(1, 4);
   const std::vector<float> gain = {2, 1};
-  ops.rms_norm(x.rows, gain, 0, y.rows);
+  ops.rms_norm(x.rows, stored_vector(gain), 0, y.rows);
   EXPECT_NEAR(y.values[0], 2 * 3 / std::sqrt(12.5), 1e-6);
   EXPECT_NEAR(y.values[3], 8 / std::sqrt(50.0), 1e-6);
   ops.gate_sigmoid(Matrix(1, 4).rows, x.rows);

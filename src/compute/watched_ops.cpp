@@ -16,13 +16,13 @@ void WatchedOps::matmul(std::span<const Product> products) {
 void WatchedOps::matmul_transposed(std::span<const Product> products) {
   watch("matmul transposed", [&] { ops_.matmul_transposed(products); });
 }
-void WatchedOps::rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) {
+void WatchedOps::rms_norm(Rows x, const WeightView& gain, float eps, Rows y) {
   watch("rms norm", [&] { ops_.rms_norm(x, gain, eps, y); });
 }
 void WatchedOps::inverse_rms(Rows x, float eps, Rows y) {
   watch("inverse rms", [&] { ops_.inverse_rms(x, eps, y); });
 }
-void WatchedOps::layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) {
+void WatchedOps::layer_norm(Rows x, const WeightView& gain, const WeightView& bias, float eps, Rows y) {
   watch("layer norm", [&] { ops_.layer_norm(x, gain, bias, eps, y); });
 }
 void WatchedOps::l2_norm(Rows x, int width, float eps, float scale) {
@@ -61,9 +61,9 @@ void WatchedOps::rope(const Rope& rope) {
 void WatchedOps::weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) {
   watch("weighted sum", [&] { ops_.weighted_sum(outputs, weights, per_row, y); });
 }
-void WatchedOps::attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
-                                    Rows weights) {
-  watch("attention residual", [&] { ops_.attention_residual(sources, f, eps, y, weights); });
+void WatchedOps::attention_residual(std::span<const Rows> sources, const WeightView& gain, const WeightView& projection,
+                                    float eps, Rows y, Rows weights) {
+  watch("attention residual", [&] { ops_.attention_residual(sources, gain, projection, eps, y, weights); });
 }
 void WatchedOps::stream_weights(const StreamWeights& streams) {
   watch("stream weights", [&] { ops_.stream_weights(streams); });

@@ -22,9 +22,9 @@ class WatchedOps final : public Ops {
 
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
-  void rms_norm(Rows x, std::span<const float> gain, float eps, Rows y) override;
+  void rms_norm(Rows x, const WeightView& gain, float eps, Rows y) override;
   void inverse_rms(Rows x, float eps, Rows y) override;
-  void layer_norm(Rows x, std::span<const float> gain, std::span<const float> bias, float eps, Rows y) override;
+  void layer_norm(Rows x, const WeightView& gain, const WeightView& bias, float eps, Rows y) override;
   void l2_norm(Rows x, int width, float eps, float scale) override;
   void add(Rows x, Rows y) override;
   void sigmoid(Rows x, Rows y) override;
@@ -37,8 +37,8 @@ class WatchedOps final : public Ops {
   void softmax(Rows x) override;
   void rope(const Rope& rope) override;
   void weighted_sum(Rows outputs, std::span<const float> weights, int per_row, Rows y) override;
-  void attention_residual(std::span<const Rows> sources, std::span<const float> f, float eps, Rows y,
-                          Rows weights) override;
+  void attention_residual(std::span<const Rows> sources, const WeightView& gain, const WeightView& projection,
+                          float eps, Rows y, Rows weights) override;
   void stream_weights(const StreamWeights& streams) override;
   void mix_streams(Rows output, Rows weights, int streams, Rows x) override;
   void pool(const ChannelPool& pool) override;

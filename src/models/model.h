@@ -126,7 +126,7 @@ class ModelConfig {
     return shape;
   }
   virtual StateShape draft_state_shape() const { return {}; }  // of DraftHead::new_state
-  virtual int widest_input() const = 0;                        // longest vector that a matrix meets
+  virtual int widest_input() const = 0;                        // longest vector that a matrix or a norm meets
   // Workspace bytes of a forward pass over at most max_rows rows.
   virtual std::uint64_t scratch_bytes(ModelScope scope, int max_rows) const = 0;
   virtual std::unique_ptr<Model> open(ModelScope scope, int max_rows, const ModelParts& parts) const = 0;

@@ -12,7 +12,7 @@ mutant "query not scaled" $k3/kda.cpp 's/kL2Epsilon, query_scale\)/kL2Epsilon, 1
 mutant "L2 norm over the mean, not the sum" $kernels/elementwise.inl 's/inverse_root\(dot\(x, x, count\) \+ eps\)/inverse_root(dot(x, x, count) \/ static_cast<float>(count) + eps)/'
 mutant "output read from the old state" $kernels/recurrence.inl 's/const f32x16 value = fma\(key, correction\[c\], mul\(decay, get\(at, c\)\)\);/const f32x16 old = mul(decay, get(at, c)); const f32x16 value = fma(key, correction[c], old);/; s/fma\(query, value, sum\[c\]\)/fma(query, old, sum[c])/'
 mutant "no decay before the delta" $kernels/recurrence.inl 's/fma\(key, mul\(decay, get\(state/fma(key, mul(set1(1.f), get(state/; s/const f32x16 decay = set1\(alpha\[i\]\), key = set1\(k\[i\]\);/const f32x16 key = set1(k[i]);/'
-mutant "gate before the norm" $k3/kda.cpp 's/(  pass\.ops\.rms_norm\(out, gain.*?\n)(  pass\.ops\.gate_sigmoid.*?\n)/$2$1/s'
+mutant "gate before the norm" $k3/kda.cpp 's/(  pass\.ops\.rms_norm\(out, w.*?\n)(  pass\.ops\.gate_sigmoid.*?\n)/$2$1/s'
 mutant "convolution taps reversed" $kernels/recurrence.inl 's/part\.kernel \+ tap;/part.kernel + part.kernel - 1 - tap;/'
 mutant "convolution without SiLU" $kernels/recurrence.inl 's/mul\(sum, sigmoid\(sum\)\), count/sum, count/'
 mutant "history not carried" $kernels/recurrence.inl 's/input\(part\.rows \+ i\), count/zero(), count/'
@@ -26,7 +26,7 @@ mutant "no output gate" $k3/mla.cpp 's/  pass\.ops\.gate_sigmoid\(gate, out\);\n
 mutant "latent norms with the other epsilon" $k3/mla.cpp 's/config\.mla_norm_eps/(1.1e-5f - config.mla_norm_eps)/g'
 
 # Residual stream, 3.1 and 3.2
-mutant "final aggregator omitted" $k3/forward.cpp 's/pass\.residual\.read\(pass\.ops, w\[head_norm::res_norm\], w\[head_norm::res_proj\], w\[head_norm::norm\], pass\.x\);/std::vector<float> gain(pass.x.stride); format(w[head_norm::norm].format).decode_row(w[head_norm::norm], 0, std::span(gain).first(pass.x.width)); pass.ops.rms_norm(pass.residual.prefix(), std::span(gain).first(pass.x.width), config_.rms_norm_eps, pass.x);/; s/#include "base\/check.h"/#include "base\/check.h"\n#include "formats\/format.h"\n#pragma GCC diagnostic ignored "-Wsign-conversion"/'
+mutant "final aggregator omitted" $k3/forward.cpp 's/pass\.residual\.read\(pass\.ops, w\[head_norm::res_norm\], w\[head_norm::res_proj\], w\[head_norm::norm\], pass\.x\);/pass.ops.rms_norm(pass.residual.prefix(), w[head_norm::norm], config_.rms_norm_eps, pass.x);/'
 mutant "boundary one layer late" $k3/config.h 's/layer % attn_res_block_size == 0/(layer == 0 || layer % attn_res_block_size == 1 % attn_res_block_size)/'
 mutant "boundary mix without the old prefix" $k3/kda.cpp 's/(      pass\.residual\.read\(.*?\n)(      if \(close_block\) pass\.residual\.close_block\(\);\n)/      if (close_block \&\& layer > 0) std::ranges::fill(pass.residual.prefix()[0], 0.0f);\n$1$2/s; s/#include <cmath>/#include <algorithm>\n#include <cmath>/'
 mutant "uniform mix" $kernels/elementwise.inl 's/p\[j\] = dot\(sources\[j\], f, count\) \*.*?;/p[j] = 0.f * square;/s'
@@ -78,7 +78,7 @@ mutant "glm: drafts at the position before" $glm/mtp.cpp 's/begin_ahead\(segment
 
 # OLMoE, spec of OLMoE: section 3, and the fused experts of section 2
 olmoe=src/models/olmoe
-mutant "olmoe: q norm per head" $olmoe/forward.cpp 's/norm\(b_\.q, w\[layer_step::q_norm\], b_\.q\)/ops.rms_norm(b_.q, decode_vector(w[layer_step::q_norm], b_.gain).first(static_cast<std::size_t>(head_dim)), config_.rms_norm_eps, b_.q)/'
+mutant "olmoe: q norm per head" $olmoe/forward.cpp 's/norm\(b_\.q, w\[layer_step::q_norm\], b_\.q\)/WeightView one = w[layer_step::q_norm]; one.shape.cols = head_dim; ops.rms_norm(b_.q, one, config_.rms_norm_eps, b_.q)/'
 mutant "olmoe: k not normed" $olmoe/forward.cpp 's/  norm\(k, w\[layer_step::k_norm\], k\);\n//'
 mutant "olmoe: interleaved rotation" $olmoe/forward.cpp 's/RopeLayout::half_split/RopeLayout::interleaved/'
 mutant "olmoe: rotated by the place in the chunk" $olmoe/forward.cpp 's/angles_\.fill\(segment\.state->length\(\),/angles_.fill(0,/'
@@ -145,7 +145,7 @@ mutant "v4 parity: compressor sees FP8" $v4/attention.cpp 's/(  pass\.choice\.cl
 mutant "v4 parity: weights of routes outside" src/moe/expert_runner.cpp 's/inside = /inside = false \&\& /' src/moe/ram_tier.cpp 's/value = routes_->all\[route\]\.weight \* value/value = (0 * static_cast<float>(route) + 1) * value/'
 mutant "v4 parity: weights of attention not rounded" $v4/attention.cpp 's/\.bf16_weights = pass\.rounding\.parity\(\)/.bf16_weights = false/'
 mutant "v4 parity: index scores not rounded" $v4/indexer.cpp 's/\.bf16 = bf16/.bf16 = bf16 \&\& false/'
-mutant "v4 parity: norm of heads in one step" $v4/attention.cpp 's/    rms_norm_in_bf16\(q, .*?return;\n/    std::ranges::fill(ones_[0], 1.0f);\n    pass.ops.rms_norm(q, ones_[0], config_.rms_norm_eps, q);\n    return;\n/s'
+mutant "v4 parity: norm of heads in one step" $v4/attention.cpp 's/    rms_norm_in_bf16\(q, .*?return;\n/    std::ranges::fill(ones_[0], 1.0f);\n    pass.ops.rms_norm(q, stored_vector(ones_[0]), config_.rms_norm_eps, q);\n    return;\n/s'
 mutant "v4 parity: streams not rounded" $v4/moe.cpp 's/  pass\.rounding\.tensor\(pass\.streams\);\n//'
 mutant "v4 parity: input of wo_a in FP8" $v4/attention.cpp 's/(  TRY\(put_out\(pass, steps\)\);\n)/  pass.rounding.input(out);\n$1/'
 mutant "v4 parity: input of wo_b not in FP8" $v4/attention.cpp 's/  pass\.rounding\.input\(grouped\);\n//'

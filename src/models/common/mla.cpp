@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "models/common/append_rows.h"
-#include "models/common/vectors.h"
 
 namespace sluice {
 
@@ -16,7 +15,6 @@ MlaHeads::MlaHeads(const MlaShape& shape, Workspace& work, int rows, WideRows& w
   query_ = work.rows(rows, shape.heads * shape.cache_width());
   context_ = work.rows(rows, shape.heads * shape.latent);
   out_ = work.rows(rows, shape.heads * shape.value);
-  gain_ = work.rows(1, std::max(shape.q_rank, shape.latent));
 }
 
 void MlaHeads::project(Ops& ops, Rows x, const MlaWeights& w) {
@@ -26,7 +24,7 @@ void MlaHeads::project(Ops& ops, Rows x, const MlaWeights& w) {
   ops.matmul(from_x);
   query_from_low(ops, w);
   const Rows c = latent.columns(0, shape_.latent);  // r, the rest of the row, is not normed
-  ops.rms_norm(c, decode_vector(w.kv_a_norm, gain_), shape_.norm_eps, c);
+  ops.rms_norm(c, w.kv_a_norm, shape_.norm_eps, c);
 }
 
 void MlaHeads::project_query(Ops& ops, Rows x, const MlaWeights& w) {
@@ -38,7 +36,7 @@ void MlaHeads::project_query(Ops& ops, Rows x, const MlaWeights& w) {
 
 void MlaHeads::query_from_low(Ops& ops, const MlaWeights& w) {
   const Rows q_low = q_low_.slice(0, rows_);
-  ops.rms_norm(q_low, decode_vector(w.q_a_norm, gain_), shape_.norm_eps, q_low);
+  ops.rms_norm(q_low, w.q_a_norm, shape_.norm_eps, q_low);
   const Product from_low[] = {{w.q_b_proj, q_low, q_.slice(0, rows_)}};
   ops.matmul(from_low);
 }

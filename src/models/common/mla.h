@@ -60,7 +60,7 @@ class MlaHeads {
   MlaShape shape_;
   WideRows& wide_;
   int rows_ = 0;
-  Rows q_low_, q_, latent_, query_, context_, out_, gain_;
+  Rows q_low_, q_, latent_, query_, context_, out_;
   std::vector<Product> products_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "formats/stored_vector.h"
 #include "models/common/vectors.h"
 
 namespace sluice::deepseek_v4 {
@@ -15,7 +16,6 @@ Attention::Attention(const V4Config& config, Rounding rounding, const RopeAngles
       kv_(work.rows(rows, config.head_dim)),
       out_(work.rows(rows, config.q_width())),
       grouped_(work.rows(rows, config.o_width())),
-      gain_(work.rows(1, std::max({config.hidden_size, config.q_lora_rank, config.head_dim}))),
       ones_(work.rows(1, config.head_dim)),
       sinks_(work.rows(1, config.num_attention_heads)),
       compressor_(config, Compressor::For::attention, compressed, work, rows),
@@ -49,13 +49,13 @@ Result<> Attention::project(Pass& pass, const Rotation& rotation, int log, const
   streams.part(pass.ops, pass.streams, {w[attention_in::hc_fn], w[attention_in::hc_base], w[attention_in::hc_scale]},
                pass.x);
   round.tensor(pass.x);
-  pass.ops.rms_norm(pass.x, decode_vector(w[attention_in::norm], gain_), eps, pass.x);
+  pass.ops.rms_norm(pass.x, w[attention_in::norm], eps, pass.x);
   round.tensor(pass.x);
   const Rows in = round.input_copy(pass.x, pass.output);
   const Product from_x[] = {{w[attention_in::wq_a], in, q_low}, {w[attention_in::wkv], in, kv}};
   pass.ops.matmul(from_x);
   round.tensor(q_low);
-  pass.ops.rms_norm(q_low, decode_vector(w[attention_in::q_norm], gain_), eps, q_low);
+  pass.ops.rms_norm(q_low, w[attention_in::q_norm], eps, q_low);
   round.tensor(q_low);
   round.input(q_low);  // the indexer's queries come from the same
   const Product from_low[] = {{w[attention_in::wq_b], q_low, q}};
@@ -64,7 +64,7 @@ Result<> Attention::project(Pass& pass, const Rotation& rotation, int log, const
   turn(pass.ops, q, dim, rotation);
   round.tensor(q);
   round.tensor(kv);
-  pass.ops.rms_norm(kv, decode_vector(w[attention_in::kv_norm], gain_), eps, kv);
+  pass.ops.rms_norm(kv, w[attention_in::kv_norm], eps, kv);
   round.tensor(kv);
   turn(pass.ops, kv, dim, rotation);
   round.tensor(kv);
@@ -84,7 +84,7 @@ void Attention::norm_heads(Pass& pass, Rows q) {
     return;
   }
   std::ranges::fill(ones_[0], 1.0f);
-  pass.ops.rms_norm(q, ones_[0], config_.rms_norm_eps, q);
+  pass.ops.rms_norm(q, stored_vector(ones_[0]), config_.rms_norm_eps, q);
 }
 
 Result<> Attention::compress_rows(Pass& pass, int layer, const LogPlaces& logs, const LayerSteps& steps) {

@@ -26,7 +26,7 @@ class Attention {
   Result<> put_out(Pass& pass, const LayerSteps& steps);
 
   const V4Config& config_;
-  Rows q_low_, q_, kv_, out_, grouped_, gain_, ones_, sinks_;
+  Rows q_low_, q_, kv_, out_, grouped_, ones_, sinks_;
   WideRows wide_;
   Compressor compressor_;
   Indexer indexer_;

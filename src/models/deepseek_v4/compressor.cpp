@@ -5,7 +5,6 @@
 
 #include "formats/format.h"
 #include "models/common/append_rows.h"
-#include "models/common/vectors.h"
 
 namespace sluice::deepseek_v4 {
 
@@ -17,7 +16,6 @@ Compressor::Compressor(const V4Config& config, For whom, const RopeAngles& angle
       rows_(work.rows(rows, 4 * width_)),
       ape_(work.rows(1, 2 * width_)),
       pooled_(work.rows(rows, width_)),
-      gain_(work.rows(1, width_)),
       rotation_(rotation_rows(config, work, rows)) {}
 
 void Compressor::run(Pass& pass, int layer, const CompressorWeights& w, const CompressorLogs& logs) {
@@ -42,7 +40,7 @@ void Compressor::run(Pass& pass, int layer, const CompressorWeights& w, const Co
   const Rows entries = pooled_.slice(0, closed);
   pass.ops.pool({values_, gates_, begin_, entries});
   pass.rounding.tensor(entries);
-  pass.ops.rms_norm(entries, decode_vector(w.norm, gain_), config_.rms_norm_eps, entries);
+  pass.ops.rms_norm(entries, w.norm, config_.rms_norm_eps, entries);
   pass.rounding.tensor(entries);
   turn(pass.ops, entries, width_, rotation_.slice(0, closed));
   pass.rounding.tensor(entries);

@@ -38,7 +38,7 @@ class Compressor {
   For whom_;
   int width_;
   const RopeAngles& angles_;
-  Rows rows_, ape_, pooled_, gain_;
+  Rows rows_, ape_, pooled_;
   Rotation rotation_;
   std::vector<const float*> values_, gates_;  // slots of the windows that close
   std::vector<int> begin_;

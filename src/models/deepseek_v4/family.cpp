@@ -65,7 +65,7 @@ class Family final : public ModelConfig {
 
   int widest_input() const override {
     return std::max({config_.streams_width(), config_.q_lora_rank, config_.group_width(), config_.o_width(),
-                     config_.moe_intermediate_size});
+                     config_.moe_intermediate_size, config_.head_dim, config_.index_head_dim});
   }
   std::uint64_t scratch_bytes(ModelScope scope, int max_rows) const override {
     return DeepseekV4::scratch_bytes(config_, scope, max_rows);

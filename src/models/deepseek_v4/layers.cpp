@@ -1,8 +1,6 @@
 // See layers.h.
 #include "models/deepseek_v4/layers.h"
 
-#include "models/common/vectors.h"
-
 namespace sluice::deepseek_v4 {
 
 namespace {
@@ -29,7 +27,6 @@ Layers::Layers(const V4Config& config, Rounding rounding, Workspace& work, int r
       streams_(stream_rows(config, work, rows)),
       x_(work.rows(rows, config.hidden_size)),
       output_(work.rows(rows, config.hidden_size)),
-      gain_(work.rows(1, config.hidden_size)),
       plain_(rotation_rows(config, work, rows)),
       compressed_(rotation_rows(config, work, rows)),
       connections_(config, work, rows),
@@ -74,7 +71,7 @@ Result<> Layers::collapse(Pass& pass, int step) {
   TRY_TAKE(const Lease w, pass.trunk.acquire(step));
   connections_.collapse(pass.ops, pass.streams, {w[head_in::hc_fn], w[head_in::hc_base], w[head_in::hc_scale]}, pass.x);
   pass.rounding.tensor(pass.x);
-  pass.ops.rms_norm(pass.x, decode_vector(w[head_in::norm], gain_), config_.rms_norm_eps, pass.x);
+  pass.ops.rms_norm(pass.x, w[head_in::norm], config_.rms_norm_eps, pass.x);
   pass.rounding.tensor(pass.x);
   return {};
 }

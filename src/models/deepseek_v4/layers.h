@@ -21,14 +21,12 @@ class Layers {
   // pass.x [rows, hidden] = RMSNorm of the collapsed streams, what the head's matrix meets.
   Result<> collapse(Pass& pass, int step);
 
-  Rows gain() const { return gain_; }  // [1, hidden]
-
  private:
   const V4Config& config_;
   Rounding rounding_;
   ModelParts parts_;
   RopeAngles plain_angles_, compressed_angles_;
-  Rows streams_, x_, output_, gain_;
+  Rows streams_, x_, output_;
   Rotation plain_, compressed_;
   HyperConnections connections_;
   std::uint64_t after_shared_;  // where the buffers that share room begin

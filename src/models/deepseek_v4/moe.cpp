@@ -1,8 +1,6 @@
 // See moe.h.
 #include "models/deepseek_v4/moe.h"
 
-#include <algorithm>
-
 #include "models/common/blocks.h"
 #include "models/common/vectors.h"
 #include "models/deepseek_v4/hash_routes.h"
@@ -29,7 +27,7 @@ Moe::Moe(const V4Config& config, Rounding rounding, Workspace& work, int rows, c
       gate_(work.rows(rows, config.moe_intermediate_size)),
       up_(work.rows(rows, config.moe_intermediate_size)),
       shared_out_(work.rows(rows, config.hidden_size)),
-      vector_(work.rows(1, std::max(config.n_routed_experts, config.hidden_size))) {
+      bias_(work.rows(1, config.n_routed_experts)) {
   const ExpertSpec expert = expert_spec(config, rounding);
   if (parts.experts == nullptr) {
     RamTier::measure(expert, work, rows);
@@ -74,7 +72,7 @@ void Moe::expect(Pass& pass, int layer, const LayerSteps& steps, HyperConnection
 RouterScores Moe::score(Pass& pass, int layer, const Lease& w, Rows streams, HyperConnections& connections) {
   connections.part(pass.ops, streams, {w[router::hc_fn], w[router::hc_base], w[router::hc_scale]}, pass.x);
   pass.rounding.tensor(pass.x);
-  pass.ops.rms_norm(pass.x, decode_vector(w[router::norm], vector_), config_.rms_norm_eps, pass.x);
+  pass.ops.rms_norm(pass.x, w[router::norm], config_.rms_norm_eps, pass.x);
   pass.rounding.tensor(pass.x);
   const Rows scores = scores_.slice(0, pass.rows());
   const Product in[] = {{w[router::gate], pass.x, scores}};
@@ -85,7 +83,7 @@ RouterScores Moe::score(Pass& pass, int layer, const Lease& w, Rows streams, Hyp
                       {.top_k = config_.num_experts_per_tok,
                        .renormalize = config_.norm_topk_prob,
                        .factor = config_.routed_scaling_factor}};
-  if (!config_.hash_routed(layer)) scored.bias = decode_vector(w[router::bias], vector_);
+  if (!config_.hash_routed(layer)) scored.bias = decode_vector(w[router::bias], bias_);
   return scored;
 }
 

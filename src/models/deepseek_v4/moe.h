@@ -29,7 +29,7 @@ class Moe {
 
   const V4Config& config_;
   std::span<const IdTable> id_tables_;
-  Rows scores_, outputs_, gate_, up_, shared_out_, vector_;
+  Rows scores_, outputs_, gate_, up_, shared_out_, bias_;
   ExpertChooser chooser_;
   std::vector<int> given_;  // by a table, [rows, top_k]
   std::optional<RamTier> ram_;

@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "models/common/head.h"
-#include "models/common/vectors.h"
 #include "models/deepseek_v4/forward.h"
 
 namespace sluice::deepseek_v4 {
@@ -32,16 +31,15 @@ Result<> Mtp::run(Pass& pass, Rows hidden) {
   pass.rounding.tensor(pass.x);
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.draft_in));
-    pass.ops.rms_norm(pass.x, decode_vector(w[draft_in::enorm], layers_.gain()), eps, pass.x);
+    pass.ops.rms_norm(pass.x, w[draft_in::enorm], eps, pass.x);
     pass.rounding.tensor(pass.x);
     pass.rounding.input(pass.x);
     const Product embedded[] = {{w[draft_in::e_proj], pass.x, pass.output}};
     pass.ops.matmul(embedded);
     pass.rounding.tensor(pass.output);
-    const std::span<const float> gain = decode_vector(w[draft_in::hnorm], layers_.gain());
     for (int stream = 0; stream < streams; ++stream) {
       const Rows y = pass.streams.columns(stream * width, width);
-      pass.ops.rms_norm(hidden.columns(stream * width, width), gain, eps, pass.x);
+      pass.ops.rms_norm(hidden.columns(stream * width, width), w[draft_in::hnorm], eps, pass.x);
       pass.rounding.tensor(pass.x);
       pass.rounding.input(pass.x);
       const Product projected[] = {{w[draft_in::h_proj], pass.x, y}};

@@ -1,8 +1,6 @@
 // See attention.h.
 #include "models/glm_dsa/attention.h"
 
-#include "models/common/vectors.h"
-
 namespace sluice::glm_dsa {
 
 namespace {
@@ -21,15 +19,12 @@ MlaShape shape_of(const GlmConfig& config) {
 }  // namespace
 
 Attention::Attention(const GlmConfig& config, Workspace& work, int rows)
-    : config_(config),
-      heads_(shape_of(config), work, rows, wide_),
-      indexer_(config, work, rows, wide_),
-      gain_(work.rows(1, config.hidden_size)) {}
+    : config_(config), heads_(shape_of(config), work, rows, wide_), indexer_(config, work, rows, wide_) {}
 
 Result<> Attention::run(Pass& pass, int layer, LogPlaces logs, int first_step) {
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.ops.rms_norm(pass.residual, decode_vector(w[attention_in::input_norm], gain_), config_.rms_norm_eps, pass.x);
+    pass.ops.rms_norm(pass.residual, w[attention_in::input_norm], config_.rms_norm_eps, pass.x);
     const MlaWeights weights{w[attention_in::q_a_proj], w[attention_in::q_a_norm], w[attention_in::q_b_proj],
                              w[attention_in::kv_a_proj], w[attention_in::kv_a_norm]};
     const auto rotate = [&](Rows x, int head_width, int first) {

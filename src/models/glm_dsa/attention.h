@@ -21,7 +21,6 @@ class Attention {
   WideRows wide_;
   MlaHeads heads_;
   Indexer indexer_;
-  Rows gain_;
 };
 
 }  // namespace sluice::glm_dsa

@@ -54,7 +54,7 @@ class Family final : public ModelConfig {
   int widest_input() const override {
     return std::max({2 * config_.hidden_size, config_.intermediate_size,
                      config_.num_attention_heads * config_.v_head_dim, config_.q_lora_rank, config_.kv_lora_rank,
-                     config_.shared_inner(), config_.moe_intermediate_size});
+                     config_.index_head_dim, config_.shared_inner(), config_.moe_intermediate_size});
   }
   std::uint64_t scratch_bytes(ModelScope, int max_rows) const override { return Glm::scratch_bytes(config_, max_rows); }
   std::unique_ptr<Model> open(ModelScope scope, int max_rows, const ModelParts& parts) const override {

@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "models/common/head.h"
-#include "models/common/vectors.h"
 
 namespace sluice::glm_dsa {
 
@@ -76,7 +75,7 @@ Result<> Glm::head(Pass& pass, const ForwardBatch& batch) {
   if (batch.logit_rows.empty() && batch.hidden.data == nullptr) return {};
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.head_norm));
-    pass.ops.rms_norm(pass.residual, decode_vector(w[head_norm::norm], layers_.gain()), config_.rms_norm_eps, pass.x);
+    pass.ops.rms_norm(pass.residual, w[head_norm::norm], config_.rms_norm_eps, pass.x);
   }
   if (batch.hidden.data != nullptr)
     for (int row = 0; row < pass.rows(); ++row) std::ranges::copy(pass.x[row], batch.hidden[row].begin());

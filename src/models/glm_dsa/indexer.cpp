@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "models/common/append_rows.h"
-#include "models/common/vectors.h"
 
 namespace sluice::glm_dsa {
 
@@ -22,7 +21,6 @@ Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows, WideRows& w
   query_ = work.rows(rows, config.index_n_heads * config.index_head_dim);
   key_ = work.rows(rows, config.index_head_dim);
   weights_ = work.rows(rows, config.index_n_heads);
-  vector_ = work.rows(2, config.index_head_dim);
 }
 
 std::uint64_t Indexer::list_bytes(const GlmConfig& config, int rows) {
@@ -50,8 +48,7 @@ void Indexer::project(Pass& pass, int log, const Lease& w, Rows q_latent) {
                               {w[attention_in::index_k], pass.x, key},
                               {w[attention_in::index_weights], pass.x, weights}};
   pass.ops.matmul(products);
-  pass.ops.layer_norm(key, decode_vector(w[attention_in::index_k_norm], vector_.slice(0, 1)),
-                      decode_vector(w[attention_in::index_k_bias], vector_.slice(1, 1)), config_.index_k_norm_eps, key);
+  pass.ops.layer_norm(key, w[attention_in::index_k_norm], w[attention_in::index_k_bias], config_.index_k_norm_eps, key);
   for (const Rows& heads : {query, key}) pass.ops.rope({heads, dim, 0, RopeLayout::interleaved, pass.cos, pass.sin});
   const float scale = 1.0f / std::sqrt(static_cast<float>(config_.index_n_heads * dim));
   for (int row = 0; row < rows; ++row)

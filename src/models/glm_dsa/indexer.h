@@ -23,7 +23,7 @@ class Indexer {
   void project(Pass& pass, int log, const Lease& w, Rows q_latent);
 
   const GlmConfig& config_;
-  Rows query_, key_, weights_, vector_;
+  Rows query_, key_, weights_;
   KeyChooser chooser_;
 };
 

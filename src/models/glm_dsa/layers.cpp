@@ -24,7 +24,6 @@ Layers::Layers(const GlmConfig& config, Workspace& work, int rows, const ModelPa
       output_(work.rows(rows, config.hidden_size)),
       cos_(work.rows(rows, config.qk_rope_head_dim / 2)),
       sin_(work.rows(rows, config.qk_rope_head_dim / 2)),
-      gain_(work.rows(1, config.hidden_size)),
       after_shared_(work.mark()),
       pairs_(work.rows(rows, 2 * config.hidden_size)),
       attention_((rewound(work, after_shared_), config), work, rows),

@@ -29,7 +29,6 @@ class Layers {
 
   // [rows, 2 · hidden]; shares its room with the layers' own buffers.
   Rows pairs(int rows) const { return pairs_.slice(0, rows); }
-  Rows gain() const { return gain_; }  // [1, hidden]
 
  private:
   Pass pass_over(std::span<const Segment> segments, int rows, bool leaves_keys, const Observers& observers);
@@ -37,7 +36,7 @@ class Layers {
   const GlmConfig& config_;
   ModelParts parts_;
   RopeAngles angles_;
-  Rows residual_, x_, output_, cos_, sin_, gain_;
+  Rows residual_, x_, output_, cos_, sin_;
   std::uint64_t after_shared_;  // where the buffers that share room begin
   Rows pairs_;
   Attention attention_;

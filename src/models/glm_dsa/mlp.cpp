@@ -1,8 +1,6 @@
 // See mlp.h.
 #include "models/glm_dsa/mlp.h"
 
-#include <algorithm>
-
 #include "models/common/blocks.h"
 #include "models/common/vectors.h"
 
@@ -17,14 +15,13 @@ constexpr float kRouterSumEpsilon = 1e-20f;  // spec 3.6
 DenseMlp::DenseMlp(const GlmConfig& config, Workspace& work, int rows) : config_(config) {
   gate_ = work.rows(rows, config.intermediate_size);
   up_ = work.rows(rows, config.intermediate_size);
-  gain_ = work.rows(1, config.hidden_size);
 }
 
 Result<> DenseMlp::run(Pass& pass, int first_step) {
   const Rows gate = gate_.slice(0, pass.rows()), up = up_.slice(0, pass.rows());
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(first_step));
-    pass.ops.rms_norm(pass.residual, decode_vector(w[dense_in::post_norm], gain_), config_.rms_norm_eps, pass.x);
+    pass.ops.rms_norm(pass.residual, w[dense_in::post_norm], config_.rms_norm_eps, pass.x);
     const Product in[] = {{w[dense_in::gate_proj], pass.x, gate}, {w[dense_in::up_proj], pass.x, up}};
     pass.ops.matmul(in);
   }
@@ -41,7 +38,7 @@ Moe::Moe(const GlmConfig& config, Workspace& work, int rows, Ops* ops, ExpertSto
   shared_gate_ = work.rows(rows, config.shared_inner());
   shared_up_ = work.rows(rows, config.shared_inner());
   shared_out_ = work.rows(rows, config.hidden_size);
-  vector_ = work.rows(1, std::max(config.n_routed_experts, config.hidden_size));
+  bias_ = work.rows(1, config.n_routed_experts);
   const ExpertSpec expert = swiglu_expert(config.hidden_size, config.moe_intermediate_size);
   if (store == nullptr) {
     RamTier::measure(expert, work, rows);
@@ -81,13 +78,13 @@ void Moe::expect(Pass& pass, int layer, int first_step, ExpertStore& store) {
 }
 
 RouterScores Moe::score(Pass& pass, const Lease& w, Rows residual) {
-  pass.ops.rms_norm(residual, decode_vector(w[router::post_norm], vector_), config_.rms_norm_eps, pass.x);
+  pass.ops.rms_norm(residual, w[router::post_norm], config_.rms_norm_eps, pass.x);
   const Rows scores = scores_.slice(0, pass.rows());
   const Product in[] = {{w[router::gate], pass.x, scores}};
   pass.ops.matmul(in);
   pass.ops.sigmoid(scores, scores);
   return {scores,
-          decode_vector(w[router::bias], vector_),
+          decode_vector(w[router::bias], bias_),
           {.top_k = config_.num_experts_per_tok,
            .renormalize = config_.norm_topk_prob,
            .factor = config_.routed_scaling_factor,

@@ -19,7 +19,7 @@ class DenseMlp {
 
  private:
   const GlmConfig& config_;
-  Rows gate_, up_, gain_;
+  Rows gate_, up_;
 };
 
 class Moe {
@@ -34,7 +34,7 @@ class Moe {
   RouterScores score(Pass& pass, const Lease& w, Rows residual);  // and x, its norm
 
   const GlmConfig& config_;
-  Rows scores_, outputs_, shared_gate_, shared_up_, shared_out_, vector_;
+  Rows scores_, outputs_, shared_gate_, shared_up_, shared_out_, bias_;
   ExpertChooser chooser_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;

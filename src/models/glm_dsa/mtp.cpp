@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "models/common/head.h"
-#include "models/common/vectors.h"
 #include "models/glm_dsa/forward.h"
 
 namespace sluice::glm_dsa {
@@ -42,16 +41,15 @@ Result<> Mtp::run(Pass& pass, std::span<const int> next, Rows hidden,
   {
     TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.draft_in));
     const Rows pairs = layers_.pairs(pass.rows());
-    pass.ops.rms_norm(pass.x, decode_vector(w[draft_in::embedding_norm], layers_.gain()), eps, pairs.columns(0, width));
-    pass.ops.rms_norm(hidden, decode_vector(w[draft_in::hidden_norm], layers_.gain()), eps,
-                      pairs.columns(width, width));
+    pass.ops.rms_norm(pass.x, w[draft_in::embedding_norm], eps, pairs.columns(0, width));
+    pass.ops.rms_norm(hidden, w[draft_in::hidden_norm], eps, pairs.columns(width, width));
     const Product join[] = {{w[draft_in::eh_proj], pairs, pass.residual}};
     pass.ops.matmul(join);
   }
   TRY(layers_.run(pass, layer, kLogs, steps_.draft));
   if (after_layer) after_layer(layer, pass.residual);
   TRY_TAKE(const Lease w, pass.trunk.acquire(steps_.draft_out));
-  pass.ops.rms_norm(pass.residual, decode_vector(w[draft_out::norm], layers_.gain()), eps, pass.x);
+  pass.ops.rms_norm(pass.residual, w[draft_out::norm], eps, pass.x);
   return {};
 }
 

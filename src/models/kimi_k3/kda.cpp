@@ -22,7 +22,7 @@ Kda::Kda(const KimiK3Config& config, Workspace& work, int rows) : config_(config
   decay_low_ = work.rows(rows, config.kda_head_dim);
   beta_ = work.rows(rows, config.kda_num_heads);
   taps_ = work.rows(1, width * config.short_conv_kernel_size);
-  vector_ = work.rows(1, width + 2 * config.kda_head_dim);
+  vector_ = work.rows(1, width + config.kda_head_dim);
   z_and_out_ = raw_q_;
   alpha_ = raw_k_;
   gate_ = raw_v_;
@@ -106,8 +106,7 @@ void Kda::recur(Pass& pass, int layer) {
 
 void Kda::normalise_and_gate(Pass& pass, const Lease& w) {
   const Rows out = z_and_out_.slice(0, pass.rows());
-  const std::span<const float> gain = decode_vector(w[kda_gates::o_norm], vector_);
-  pass.ops.rms_norm(out, gain, config_.rms_norm_eps, out);
+  pass.ops.rms_norm(out, w[kda_gates::o_norm], config_.rms_norm_eps, out);
   pass.ops.gate_sigmoid(gate_.slice(0, pass.rows()), out);
 }
 

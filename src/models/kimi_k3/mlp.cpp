@@ -1,8 +1,6 @@
 // See mlp.h.
 #include "models/kimi_k3/mlp.h"
 
-#include <algorithm>
-
 #include "models/common/vectors.h"
 
 namespace sluice::kimi_k3 {
@@ -52,7 +50,7 @@ LatentMoe::LatentMoe(const KimiK3Config& config, Workspace& work, int rows, Ops*
   shared_gate_ = work.rows(rows, shared_inner);
   shared_up_ = work.rows(rows, shared_inner);
   shared_out_ = work.rows(rows, config.hidden_size);
-  vector_ = work.rows(1, std::max(config.num_experts, latent));
+  bias_ = work.rows(1, config.num_experts);
   if (store == nullptr) {
     RamTier::measure(expert_spec(config), work, rows);
     return;
@@ -100,8 +98,7 @@ Result<> LatentMoe::run(Pass& pass, int layer, int first_step, const std::functi
   const Rows sum = sum_.slice(0, rows);
   TRY(runner_->finish(sum));
   TRY_TAKE(const Lease w, pass.trunk.acquire(first_step + 3));
-  pass.ops.rms_norm(sum, decode_vector(w[latent_out::latent_norm], vector_), config_.rms_norm_eps,
-                    sum);  // once, on the aggregate
+  pass.ops.rms_norm(sum, w[latent_out::latent_norm], config_.rms_norm_eps, sum);  // once, on the aggregate
   const Product up[] = {{w[latent_out::latent_up_proj], sum, pass.output}};
   pass.ops.matmul(up);
   pass.ops.add(shared_out_.slice(0, rows), pass.output);
@@ -121,7 +118,7 @@ RouterScores LatentMoe::score(Pass& pass, const Lease& w, const ResidualStream::
   pass.ops.matmul(std::span(in).first(z.data != nullptr ? 2 : 1));
   pass.ops.sigmoid(scores, scores);
   return {scores,
-          decode_vector(w[router::bias], vector_),
+          decode_vector(w[router::bias], bias_),
           {.top_k = config_.num_experts_per_token,
            .renormalize = config_.moe_renormalize,
            .factor = config_.routed_scaling_factor,

@@ -46,7 +46,7 @@ class LatentMoe {
   RouterScores score(Pass& pass, const Lease& w, const ResidualStream::Moment& stream, Rows z);
 
   const KimiK3Config& config_;
-  Rows scores_, z_, outputs_, sum_, shared_gate_, shared_up_, shared_out_, vector_;
+  Rows scores_, z_, outputs_, sum_, shared_gate_, shared_up_, shared_out_, bias_;
   ExpertChooser chooser_;
   std::optional<RamTier> ram_;
   std::optional<ExpertRunner> runner_;

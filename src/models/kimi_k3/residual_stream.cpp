@@ -3,15 +3,11 @@
 
 #include <algorithm>
 
-#include "models/common/vectors.h"
-
 namespace sluice::kimi_k3 {
 
 ResidualStream::ResidualStream(const KimiK3Config& config, int layers, Workspace& work, int rows) : config_(config) {
   const int snapshots = (layers + config.attn_res_block_size - 1) / config.attn_res_block_size;
   for (int source = 0; source <= snapshots; ++source) stream_.push_back(work.rows(rows, config.hidden_size));
-  fold_ = work.rows(1, config.hidden_size);
-  gain_ = work.rows(1, config.hidden_size);
   weights_ = work.rows(rows, snapshots + 1);
 }
 
@@ -24,21 +20,17 @@ Rows ResidualStream::begin(int rows) {
 
 void ResidualStream::read_at(const Moment& moment, Ops& ops, const WeightView& res_norm, const WeightView& res_proj,
                              const WeightView& norm, Rows x) {
-  const std::span<const float> gain = decode_vector(norm, gain_);
   if (moment.snapshots == 0) {  // layer 0: no snapshot yet, attention reads the embedding
-    ops.rms_norm(moment.prefix, gain, config_.rms_norm_eps, x);
+    ops.rms_norm(moment.prefix, norm, config_.rms_norm_eps, x);
     return;
   }
-  const std::span<float> fold = decode_into(fold_, res_norm);  // f = γ ⊙ p
-  const std::span<const float> projection = decode_vector(res_proj, x.slice(0, 1));
-  std::ranges::transform(fold, projection, fold.begin(), [](float g, float p) { return g * p; });
   sources_.clear();
   for (int source = 0; source < moment.snapshots; ++source)
     sources_.push_back(stream_[static_cast<std::size_t>(source)].slice(0, rows_));
   sources_.push_back(moment.prefix);
-  ops.attention_residual(sources_, fold, config_.rms_norm_eps, x,
+  ops.attention_residual(sources_, res_norm, res_proj, config_.rms_norm_eps, x,
                          weights_.slice(0, rows_).columns(0, moment.snapshots + 1));
-  ops.rms_norm(x, gain, config_.rms_norm_eps, x);
+  ops.rms_norm(x, norm, config_.rms_norm_eps, x);
 }
 
 void ResidualStream::close_block() {

@@ -58,7 +58,7 @@ class ResidualStream {
   bool prefix_empty_ = false;
   int rows_ = 0;
   std::vector<Rows> sources_;  // of one read
-  Rows fold_, gain_, weights_;
+  Rows weights_;
 };
 
 }  // namespace sluice::kimi_k3

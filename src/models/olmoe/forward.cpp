@@ -8,7 +8,6 @@
 #include "models/common/append_rows.h"
 #include "models/common/blocks.h"
 #include "models/common/head.h"
-#include "models/common/vectors.h"
 #include "models/olmoe/census.h"
 
 namespace sluice::olmoe {
@@ -102,7 +101,7 @@ Result<> Olmoe::head(const ForwardBatch& batch) {
 }
 
 void Olmoe::norm(Rows from, const WeightView& weight, Rows to) {
-  parts_.ops->rms_norm(from, decode_vector(weight, b_.gain), config_.rms_norm_eps, to);
+  parts_.ops->rms_norm(from, weight, config_.rms_norm_eps, to);
 }
 
 // What is around the formulas -----------------------------------------------------------------------------------------
@@ -150,7 +149,6 @@ Olmoe::Buffers Olmoe::lay_out(const OlmoeConfig& config, Workspace& work, int ma
   b.y = work.rows(max_rows, hidden);
   b.cos = work.rows(max_rows, config.head_dim() / 2);
   b.sin = work.rows(max_rows, config.head_dim() / 2);
-  b.gain = work.rows(1, hidden);
   const std::uint64_t shared = work.mark();
   b.q = work.rows(max_rows, hidden);
   b.attended = work.rows(max_rows, hidden);
@@ -164,8 +162,7 @@ Olmoe::Buffers Olmoe::lay_out(const OlmoeConfig& config, Workspace& work, int ma
 Olmoe::Buffers Olmoe::first_rows(const Buffers& all, int rows, int top_k) {
   const auto of = [rows](const Rows& buffer) { return buffer.slice(0, rows); };
   return {of(all.h), of(all.x),        of(all.y),  of(all.cos), of(all.sin),
-          of(all.q), of(all.attended), of(all.kv), of(all.p),   all.outputs.slice(0, rows * top_k),
-          all.gain};
+          of(all.q), of(all.attended), of(all.kv), of(all.p),   all.outputs.slice(0, rows * top_k)};
 }
 
 }  // namespace sluice::olmoe

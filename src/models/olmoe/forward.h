@@ -36,7 +36,6 @@ class Olmoe final : public Model {
     Rows kv;           // [2, kv_heads, head_dim] keys, then values: a row of the cache
     Rows p;            // [experts] the router's probabilities
     Rows outputs;      // [top_k] rows of [hidden] for each token
-    Rows gain;         // one row for a norm's weights
   };
   static Buffers lay_out(const OlmoeConfig& config, Workspace& work, int max_rows);
   static Buffers first_rows(const Buffers& all, int rows, int top_k);
