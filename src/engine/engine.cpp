@@ -21,9 +21,10 @@ namespace {
 
 // Without a branch, so that compilers look at many numbers at once.
 bool all_finite(std::span<const float> numbers) {
-  std::int32_t largest = 0;
-  for (const float number : numbers) largest = std::max(largest, std::bit_cast<std::int32_t>(number) & 0x7fffffff);
-  return largest < 0x7f800000;  // from there on: infinity and NaN
+  constexpr std::int32_t kExponent = 0x7f800000;  // all of it: infinity and NaN
+  std::int32_t strange = 0;
+  for (const float number : numbers) strange |= (std::bit_cast<std::int32_t>(number) & kExponent) == kExponent ? -1 : 0;
+  return strange == 0;
 }
 
 }  // namespace
