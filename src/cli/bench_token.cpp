@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/counted.h"
 #include "base/units.h"
@@ -54,6 +55,11 @@ nlohmann::json to_json(const TokenBench& bench) {
           {"entries", entries}};
 }
 
+void print_head() {
+  fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11} {:>10}\n", "budget", "per token", "disk floor",
+             "memory floor", "ratio", "read", "hits", "exposed I/O", "disk busy");
+}
+
 Result<> run(Flags flags) {
   flags.options.directory = flags.model.directory();
   TRY_TAKE(flags.options.engine, flags.model.options());
@@ -63,11 +69,10 @@ Result<> run(Flags flags) {
     flags.options.budgets.push_back(budget);
   }
   const bool table = flags.json != "-";
-  if (table)
-    fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6} {:>12} {:>6} {:>11} {:>10}\n", "budget", "per token", "disk floor",
-               "memory floor", "ratio", "read", "hits", "exposed I/O", "disk busy");
+  bool headed = false;  // not before there is a line to stand under it: a refusal comes alone
   TRY_TAKE(const TokenBench bench, bench_token(flags.options, [&](const TokenBenchEntry& entry) {
              if (!table) return;
+             if (!std::exchange(headed, true)) print_head();
              fmt::print("{:>10} {:>10} {:>11} {:>13} {:>6.2f} {:>12} {:>5.1f}% {:>11} {:>10}\n",
                         format_bytes(entry.memory_bytes), format_seconds(entry.s_per_token),
                         format_seconds(entry.disk_floor_s), format_seconds(entry.memory_floor_s), entry.ratio,

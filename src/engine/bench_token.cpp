@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <span>
 #include <thread>
 
 #include "engine/engine.h"
@@ -174,14 +175,29 @@ Result<> fits_context(const TokenBenchOptions& options, int most) {
       told > 0 && told < most ? "lower --tokens, or raise --context" : "lower --tokens");
 }
 
-Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint64_t budget, TokenBench& bench) {
-  EngineOptions engine_options = options.engine;
-  engine_options.memory_bytes = budget;
+Result<Survey> look(const TokenBenchOptions& options, EngineOptions engine_options) {
   engine_options.time_operations = true;
   engine_options.context_need = context_need(options);
   TRY_TAKE(KnownModel model, know_model(options.directory));
   TRY(fits_context(options, model.config->max_context()));
-  TRY_TAKE(Survey found, survey(std::move(model), engine_options));
+  return survey(std::move(model), engine_options);
+}
+
+// Minutes may lie between the first budget and the last: none of them is begun where one is refused.
+Result<> plan_all(const TokenBenchOptions& options, std::span<const std::uint64_t> budgets) {
+  EngineOptions quiet = options.engine;
+  quiet.warned = {};  // who measures hears of it
+  TRY_TAKE(Survey found, look(options, std::move(quiet)));
+  for (const std::uint64_t budget : budgets) {
+    found.options.memory_bytes = budget;
+    TRY(plan_memory(found));
+  }
+  return {};
+}
+
+Result<TokenBenchEntry> bench_budget(const TokenBenchOptions& options, std::uint64_t budget, TokenBench& bench) {
+  TRY_TAKE(Survey found, look(options, options.engine));
+  found.options.memory_bytes = budget;
   TRY_TAKE(const MemoryPlan plan, plan_memory(found));
   JointProbeShape shape{.threads = found.options.threads, .depth = kReaders, .engine = found.options.reading};
   if (found.needs.expert_slot_bytes > 0)
@@ -214,6 +230,7 @@ Result<TokenBench> bench_token(const TokenBenchOptions& options, FunctionRef<voi
   bench.tokens = options.tokens;
   std::vector<std::uint64_t> budgets = options.budgets;
   if (budgets.empty()) budgets.push_back(options.engine.memory_bytes);
+  TRY(plan_all(options, budgets));
   for (const std::uint64_t budget : budgets) {
     TRY_TAKE(TokenBenchEntry entry, bench_budget(options, budget, bench));
     measured(entry);

@@ -70,9 +70,19 @@ TEST(BenchToken, ReadsAsItIsToldAndFromEveryDirectory) {
   EXPECT_GT(json.at("entries")[0].at("expert_bytes_per_token"), 0);  // none was loaded ahead
 }
 
-TEST(BenchToken, RefusesABudgetBelowTheMinimum) {
-  EXPECT_EQ(sluice({"bench", "token", demo_model().string(), "--memory", "1M"}).exit_code, 3);
-  EXPECT_EQ(sluice({"bench", "token", demo_model().string(), "--memory", "lots"}).exit_code, 2);
+// Alone, and before the first budget is measured.
+TEST(BenchToken, WhatIsRefusedIsToldFirst) {
+  const std::string model = demo_model().string();
+  const auto expect_refused = [](const Arguments& arguments, int exit_code) {
+    const Outcome outcome = sluice(Arguments{"bench", "token"} + arguments);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err.find("sluice: "), 0u) << outcome.err;
+  };
+  expect_refused({model, "--memory", "1M"}, 3);
+  expect_refused({model, "--memory", std::to_string(memory_bounds(model).resident) + ",1M"}, 3);
+  expect_refused({model, "--memory", "lots"}, 2);
+  expect_refused({"/nonexistent/model"}, 1);
 }
 
 TEST(BenchToken, MoreTokensThanTheContextHoldsAreToldInItsOwnFlags) {
