@@ -35,13 +35,14 @@ double work(int steps) {
 }
 
 // Microseconds of each loop over `chunks` pieces of a few microseconds.
-std::vector<double> loop_times(ThreadPool& pool, int chunks, double idle_seconds) {
+Result<std::vector<double>> loop_times(ThreadPool& pool, int chunks, double idle_seconds, const CancelFlag* cancel) {
   // Without a pause many loops are timed at once, so that the clock is no part of the figure.
   const int loops = idle_seconds > 0 ? 1 : 50;
   const int samples = idle_seconds > 1e-3 ? 100 : 400;
   std::atomic<double> sink{0};
   std::vector<double> us;
   for (int sample = 0; sample < samples; ++sample) {
+    TRY(unless_requested(cancel));
     busy_for(idle_seconds);
     const Clock::time_point begin = Clock::now();
     for (int loop = 0; loop < loops; ++loop)
@@ -55,10 +56,11 @@ std::vector<double> loop_times(ThreadPool& pool, int chunks, double idle_seconds
 }
 
 // A piece for each thread takes as long as one piece alone, and what splitting costs.
-LoopCost loop_cost(ThreadPool& alone, ThreadPool& pool, double idle_seconds) {
-  const double piece = median(loop_times(alone, 1, idle_seconds));
-  const std::vector<double> us = loop_times(pool, pool.threads(), idle_seconds);
-  return {idle_seconds, us[us.size() / 2] - piece, us[us.size() * 99 / 100] - piece};
+Result<LoopCost> loop_cost(ThreadPool& alone, ThreadPool& pool, double idle_seconds, const CancelFlag* cancel) {
+  TRY_TAKE(std::vector<double> pieces, loop_times(alone, 1, idle_seconds, cancel));
+  TRY_TAKE(const std::vector<double> us, loop_times(pool, pool.threads(), idle_seconds, cancel));
+  const double piece = median(std::move(pieces));
+  return LoopCost{idle_seconds, us[us.size() / 2] - piece, us[us.size() * 99 / 100] - piece};
 }
 
 double seconds_of_work(ThreadPool& pool) {
@@ -72,12 +74,16 @@ double seconds_of_work(ThreadPool& pool) {
 
 }  // namespace
 
-ThreadBench bench_threads(int threads) {
+Result<ThreadBench> bench_threads(int threads, const CancelFlag* cancel) {
   ThreadPool alone(1), pool(threads);
   ThreadBench bench{.threads = threads, .loops = {}};
-  for (const double idle : {0.0, 200e-6, 5e-3}) bench.loops.push_back(loop_cost(alone, pool, idle));
+  for (const double idle : {0.0, 200e-6, 5e-3}) {
+    TRY_TAKE(const LoopCost cost, loop_cost(alone, pool, idle, cancel));
+    bench.loops.push_back(cost);
+  }
   std::vector<double> speed, beside;
   for (int round = 0; round < kRounds; ++round) {
+    TRY(unless_requested(cancel));
     const double one = seconds_of_work(alone);
     speed.push_back(one / seconds_of_work(pool));
     std::atomic<bool> end{false};

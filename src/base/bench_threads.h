@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "base/cancel.h"
+
 namespace sluice {
 
 struct LoopCost {
@@ -24,7 +26,7 @@ struct ThreadBench {
   double speed_beside = 0, fair_share = 0;
 };
 
-// Requires: threads >= 1. Takes a few seconds.
-ThreadBench bench_threads(int threads);
+// Requires: threads >= 1. Takes a few seconds. Fails if it is cancelled meanwhile.
+Result<ThreadBench> bench_threads(int threads, const CancelFlag* cancel);
 
 }  // namespace sluice

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "base/result.h"
+
 namespace sluice {
 
 class CancelFlag {
@@ -17,5 +19,11 @@ class CancelFlag {
   std::atomic<bool> requested_{false};
   static_assert(std::atomic<bool>::is_always_lock_free);
 };
+
+// For the safe points of what cannot be finished: fails as `cancelled` once it is requested. Null: nobody can.
+inline Result<> unless_requested(const CancelFlag* cancel) {
+  if (cancel != nullptr && cancel->requested()) return fail(ErrorKind::cancelled, "interrupted");
+  return {};
+}
 
 }  // namespace sluice

@@ -85,7 +85,7 @@ void show(const Entry& entry) {
 Result<> run(const Flags& flags) {
   const std::string path = largest_file(flags.path);
   TRY(is_there(path));
-  DiskProbe probe{.most_seconds = 5, .cached = flags.cached};
+  DiskProbe probe{.most_seconds = 5, .cached = flags.cached, .as_told = true, .cancel = &interrupt_flag()};
   TRY_TAKE(probe.most_bytes, parse_size(flags.most, "--bytes"));
   std::vector<ReadEngine> engines{ReadEngine::threads};
   if (const std::optional<std::string> refusal = ring_refusal())

@@ -34,7 +34,7 @@ nlohmann::json to_json(const ThreadBench& bench) {
 }
 
 Result<> run(const Flags& flags) {
-  const ThreadBench bench = bench_threads(flags.threads);
+  TRY_TAKE(const ThreadBench bench, bench_threads(flags.threads, &interrupt_flag()));
   if (flags.json != "-") {
     fmt::print("{}\n", counted(bench.threads, "thread"));
     for (const LoopCost& loop : bench.loops)

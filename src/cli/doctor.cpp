@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -26,9 +27,12 @@ const char* name(Health health) { return health == Health::good ? "good" : healt
 Result<> examine(const DoctorFlags& flags) {
   TRY_TAKE(EngineOptions options, flags.model.options());
   flags.usage.apply(options);
-  std::vector<Finding> findings = examine_machine(options);
-  if (!flags.model.directory().empty())
-    for (Finding& finding : examine_model(flags.model.directory(), options)) findings.push_back(std::move(finding));
+  options.cancel = &interrupt_flag();
+  TRY_TAKE(std::vector<Finding> findings, examine_machine(options));
+  if (!flags.model.directory().empty()) {
+    TRY_TAKE(std::vector<Finding> of_model, examine_model(flags.model.directory(), options));
+    std::ranges::move(of_model, std::back_inserter(findings));
+  }
   nlohmann::json json = nlohmann::json::array();
   for (const Finding& finding : findings) {
     json.push_back(

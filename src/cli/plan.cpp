@@ -62,7 +62,8 @@ Result<ConfigSurvey> look(const PlanFlags& flags) {
   const std::string& directory = flags.model.directory();
   if (directory.empty() == flags.config.empty())
     return fail(ErrorKind::usage, "plan needs either a MODEL or --config FILE", "see sluice plan --help");
-  TRY_TAKE(const EngineOptions options, flags.model.options());
+  TRY_TAKE(EngineOptions options, flags.model.options());
+  options.cancel = &interrupt_flag();
   if (directory.empty()) return survey_config(flags.config, options);
   TRY_TAKE(KnownModel model, know_model(directory));
   TRY_TAKE(Survey found, survey(std::move(model), options));
@@ -76,7 +77,7 @@ Result<> run_plan(const PlanFlags& flags) {
   report.survey = &found;
   report.assumed = looked.assumed;
   TRY_TAKE(report.plan, plan_memory(found));
-  report.measured = measure_machine(found);
+  TRY_TAKE(report.measured, measure_machine(found));
   if (!flags.config.empty()) {
     report.measured.machine.disk_bytes_per_second = kAssumedDisk;
     report.assumed.push_back(fmt::format("a disk that reads {}", format_rate(kAssumedDisk)));

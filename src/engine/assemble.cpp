@@ -85,7 +85,10 @@ Result<> Engine::open_reading() {
     mirror_files_.push_back(std::move(files));
   }
   if (sources.size() > 1) {
-    const std::vector<DirectorySpeed> speeds = probe_directories(directories_to_probe(survey_), kStartProbe);
+    DiskProbe probe = kStartProbe;
+    probe.cancel = options.cancel;
+    const std::vector<DirectorySpeed> speeds = probe_directories(directories_to_probe(survey_), probe);
+    TRY(unless_requested(options.cancel));
     for (std::size_t source = 0; source < sources.size(); ++source)
       sources[source].bytes_per_second = speeds[source].disk.bytes_per_second;
   }

@@ -176,6 +176,7 @@ Result<> fits_context(const TokenBenchOptions& options, int most) {
 }
 
 Result<Survey> look(const TokenBenchOptions& options, EngineOptions engine_options) {
+  engine_options.cancel = options.cancel;
   engine_options.time_operations = true;
   engine_options.context_need = context_need(options);
   TRY_TAKE(KnownModel model, know_model(options.directory));

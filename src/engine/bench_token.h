@@ -57,8 +57,8 @@ struct TokenBench {
   std::vector<TokenBenchEntry> entries;
 };
 
-// `measured` hears of each budget as soon as it is done. A model or a budget that is refused is told before the first one
-// is measured.
+// `measured` hears of each budget as soon as it is done. A model or a budget that is refused is told before the first
+// one is measured.
 Result<TokenBench> bench_token(const TokenBenchOptions& options, FunctionRef<void(const TokenBenchEntry&)> measured);
 
 }  // namespace sluice

@@ -104,13 +104,11 @@ Finding checksums(const Survey& survey) {
                       format_count((*sums)->runs().size()))};
 }
 
-Finding disk(const MeasuredMachine& measured, const Survey& survey) {
+Finding disk(const MeasuredMachine& measured) {
   const DirectorySpeed& own = measured.directories.front();
   const double rate = own.disk.bytes_per_second;
   Finding finding{"disk", Health::good,
-                  fmt::format("{} in reads of {}, {} at once, {}", format_rate(rate),
-                              format_bytes(survey.needs.expert_slot_bytes > 0 ? survey.needs.expert_slot_bytes
-                                                                              : std::uint64_t{16} << 20),
+                  fmt::format("{} in reads of {}, {} at once, {}", format_rate(rate), format_bytes(own.disk.read_bytes),
                               kReaders, own.disk.direct ? "past the page cache" : "through the page cache")};
   if (rate <= 0) return {"disk", Health::broken, own.file + ": cannot be read", "run sluice verify", ErrorKind::io};
   if (!own.disk.direct) {
@@ -179,25 +177,28 @@ Finding examine_nodes(const MemoryNodes& nodes, int listed, const std::string& r
   return {kName, Health::good, which + ": weights are interleaved over all of them"};
 }
 
-std::vector<Finding> examine_machine(const EngineOptions& options) {
+Result<std::vector<Finding>> examine_machine(const EngineOptions& options) {
   ThreadPool pool(options.threads > 0 ? options.threads : ThreadPool::usable_cpus());
   const MemoryNodes nodes = memory_nodes();
   const PageArena trial(kDiskPage);
   const std::string refusal =
       nodes.to_spread_over() ? interleave(trial.slice(0, trial.size()), nodes.ids) : std::string();
   const Machine machine = this_machine();
-  return {processor(options), memory(machine, probe_memory(pool, machine.available_bytes / 4)), huge_pages(),
-          examine_nodes(nodes, listed_nodes(), refusal), reading()};
+  std::vector<Finding> findings = {processor(options), memory(machine, probe_memory(pool, machine.available_bytes / 4)),
+                                   huge_pages(), examine_nodes(nodes, listed_nodes(), refusal), reading()};
+  TRY(unless_requested(options.cancel));
+  return findings;
 }
 
-std::vector<Finding> examine_model(const std::string& directory, const EngineOptions& options) {
+Result<std::vector<Finding>> examine_model(const std::string& directory, const EngineOptions& options) {
   std::vector<Finding> findings;
   Result<KnownModel> model = know_model(directory);
-  if (!model) return {broken("config", model.error())};
+  if (!model) return std::vector{broken("config", model.error())};
   findings.push_back(
       {"config", Health::good, fmt::format("{}, {}", model->config->family(), model->config->summary())});
   findings.push_back(tokenizer(*model));
   const Result<Survey> found = survey(std::move(*model), options);
+  TRY(unless_requested(options.cancel));
   if (!found) {
     findings.push_back(broken("weights", found.error()));
     return findings;
@@ -207,8 +208,8 @@ std::vector<Finding> examine_model(const std::string& directory, const EngineOpt
                                   counted(found->files.size(), "file"))});
   findings.push_back(checksums(*found));
   if (findings.back().health == Health::broken) return findings;
-  const MeasuredMachine measured = measure_machine(*found);
-  findings.push_back(disk(measured, *found));
+  TRY_TAKE(const MeasuredMachine measured, measure_machine(*found));
+  findings.push_back(disk(measured));
   double together = 0;
   for (const DirectorySpeed& one : measured.directories) together += one.disk.bytes_per_second;
   for (std::size_t one = 1; one < measured.directories.size(); ++one)

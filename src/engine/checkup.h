@@ -1,6 +1,7 @@
 // What stands between this machine, a checkpoint and good speed: findings in plain words, each problem with its fix.
 //
-// Measures as `plan` does, in about a second; reads no weights beyond that.
+// Measures as `plan` does, in about a second; reads no weights beyond that. Fails only where it is cancelled
+// (`options.cancel`).
 #pragma once
 
 #include <string>
@@ -26,10 +27,10 @@ struct Finding {
 Finding examine_nodes(const MemoryNodes& nodes, int listed, const std::string& refusal);
 
 // Of the machine as it is, without a model.
-std::vector<Finding> examine_machine(const EngineOptions& options);
+Result<std::vector<Finding>> examine_machine(const EngineOptions& options);
 
 // Of a checkpoint on it, and of a run on it that the kernel ended, if a note of it lies beside the usage history. The
 // first thing that is broken ends the list: what comes after depends on it.
-std::vector<Finding> examine_model(const std::string& directory, const EngineOptions& options);
+Result<std::vector<Finding>> examine_model(const std::string& directory, const EngineOptions& options);
 
 }  // namespace sluice

@@ -81,20 +81,24 @@ double bytes_per_second(const std::vector<DirectorySpeed>& directories) {
   return shared + others;
 }
 
-MeasuredMachine measure_machine(const Survey& survey) {
+Result<MeasuredMachine> measure_machine(const Survey& survey) {
+  const CancelFlag* const cancel = survey.options.cancel;
   MeasuredMachine measured;
   Machine& machine = measured.machine;
   machine = this_machine();
   if (!survey.files.empty()) {
-    measured.directories = probe_directories(directories_to_probe(survey), {.depth = kReaders});
+    measured.directories = probe_directories(directories_to_probe(survey), {.depth = kReaders, .cancel = cancel});
     machine.disk_bytes_per_second = bytes_per_second(measured.directories);
   }
+  TRY(unless_requested(cancel));
   ThreadPool pool(survey.options.threads);
   const std::uint64_t most_bytes = machine.available_bytes / 4;
   machine.memory_bytes_per_second = probe_memory(pool, most_bytes);
+  TRY(unless_requested(cancel));
   const KernelTable* kernels = find_kernels(survey.options.isa);
   CpuOps ops(pool, kernels != nullptr ? *kernels : best_kernels(), {.rows = 1, .width = 4096});
   machine.multiply_bytes_per_second = multiply_rate(survey, ops, most_bytes);
+  TRY(unless_requested(cancel));
   return measured;
 }
 

@@ -24,7 +24,8 @@ struct MeasuredMachine {
   std::vector<DirectorySpeed> directories;  // the checkpoint's own first, then its mirrors; none without a checkpoint
 };
 
-MeasuredMachine measure_machine(const Survey& survey);
+// Fails if it is cancelled (`survey.options.cancel`).
+Result<MeasuredMachine> measure_machine(const Survey& survey);
 
 // What a probe of the directories reads: of the largest shard of each.
 struct DirectoriesToProbe {

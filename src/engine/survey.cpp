@@ -197,10 +197,12 @@ Result<Survey> survey(KnownModel model, const EngineOptions& options) {
   if (!bound) return tl::unexpected<Error>(std::move(bound.error()));
   survey.bound = std::move(*bound);
   survey.files = checkpoint->files();
+  TRY(unless_requested(options.cancel));
   for (const std::string& directory : survey.options.mirrors) {
     TRY_TAKE(Mirror mirror, open_mirror(directory, survey.files));
     TRY(is_another(mirror, survey.mirrors));
     survey.mirrors.push_back(std::move(mirror));
+    TRY(unless_requested(options.cancel));
   }
   survey.needs = find_needs(survey);
   tell_if_nothing_is_fast(survey);

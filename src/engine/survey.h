@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "checkpoint/bound.h"
 #include "checkpoint/mirror.h"
 #include "compute/fast_format.h"
@@ -58,9 +59,10 @@ struct EngineOptions {
   int pin_percent = 0;  // of the expert slots: for experts that were used most, chosen between turns
   // Where it is kept which experts were used: a file, or a folder with a file for each checkpoint. Both empty: nowhere.
   std::string usage_file, usage_folder;
-  MemoryFolders memory_folders = {};  // where the system tells of its memory while the engine runs
-  bool time_operations = false;       // EngineStats tells how long they took
-  Profile* profile = nullptr;         // what watches the run, or nothing; must outlive the engine
+  MemoryFolders memory_folders = {};   // where the system tells of its memory while the engine runs
+  bool time_operations = false;        // EngineStats tells how long they took
+  const CancelFlag* cancel = nullptr;  // ends what is read and measured before there is an engine
+  Profile* profile = nullptr;          // what watches the run, or nothing; must outlive the engine
 
   // The numbers that come out: "exact", "fast" or "parity".
   std::string_view mode() const { return parity ? "parity" : numerics_name(numerics); }

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "support/memory_files.h"
+#include "support/slow_disk.h"
 #include "support/temp_dir.h"
 
 namespace sluice {
@@ -36,6 +37,35 @@ TEST(DiskProbe, StopsWhenItsTimeIsOver) {
   const auto speed = probe_disk(file_of(directory, 1 << 20), {.read_bytes = 4096, .depth = 1, .most_seconds = 0});
   ASSERT_TRUE(speed.has_value());
   EXPECT_EQ(speed->bytes, 4096u);
+}
+
+// Four reads as large as an expert's take half a minute there.
+TEST(DiskProbe, ASlowDiskIsReadInSmallPieces) {
+  test::MemoryFiles files(true);
+  files.add(std::vector<std::byte>(std::size_t{64} << 20));
+  const test::SlowDisk disk(files, 2e6);
+  const auto speed = probe_disk(disk, {});
+  ASSERT_TRUE(speed.has_value());
+  EXPECT_LT(disk.bytes(), 3u << 20);
+  EXPECT_LT(speed->read_bytes, 1u << 20);
+  EXPECT_GT(speed->bytes_per_second, 0.5e6);
+  EXPECT_LT(speed->bytes_per_second, 2.5e6);
+}
+
+TEST(DiskProbe, IsCancelledBetweenReads) {
+  test::MemoryFiles files(true);
+  files.add(std::vector<std::byte>(std::size_t{64} << 20));
+  const test::SlowDisk disk(files, 20e6);
+  CancelFlag cancel;
+  std::thread somebody([&] {
+    while (disk.bytes() == 0) std::this_thread::yield();
+    cancel.request();
+  });
+  const auto speed = probe_disk(disk, {.depth = 2, .most_seconds = 60, .as_told = true, .cancel = &cancel});
+  somebody.join();
+  ASSERT_FALSE(speed.has_value());
+  EXPECT_EQ(speed.error().kind, ErrorKind::cancelled);
+  EXPECT_LE(disk.bytes(), std::uint64_t{20} << 20);  // not even the first two requests, of 32 MiB together
 }
 
 TEST(DiskProbe, AnEmptyFileCannotBeMeasured) {

@@ -40,6 +40,13 @@ bool Landings::poll(Landed& out) {
   return true;
 }
 
+bool Landings::wait_for(Landed& out, std::chrono::milliseconds patience) {
+  std::unique_lock lock(box_->mutex);
+  if (!box_->arrived.wait_for(lock, patience, [&] { return !box_->landed.empty(); })) return false;
+  out = box_->take();
+  return true;
+}
+
 void Landings::land(Landed landed) {
   // Notified under the lock: the waiter may destroy the box as soon as it has its last landing.
   const std::scoped_lock lock(box_->mutex);

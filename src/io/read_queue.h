@@ -7,6 +7,7 @@
 // has readers of its own.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -38,6 +39,7 @@ class Landings {
 
   Landed wait();           // Requires: at least one request is outstanding or landed.
   bool poll(Landed& out);  // false if nothing has landed
+  bool wait_for(Landed& out, std::chrono::milliseconds patience);  // the same, if nothing lands in this time
   void land(Landed landed);
 
  private:

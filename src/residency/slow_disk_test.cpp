@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <mutex>
 #include <random>
 #include <thread>
 
@@ -13,44 +12,17 @@
 #include "residency/trunk_store.h"
 #include "support/expert_uses.h"
 #include "support/random_blocks.h"
+#include "support/slow_disk.h"
 
 namespace sluice {
 namespace {
 
+using test::SlowDisk;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLayers = 4, kStepsOfALayer = 3, kExperts = 12, kTopK = 3, kTokens = 3;
 constexpr double kDiskRate = 3e6;      // bytes a second
 constexpr double kComputeRate = 12e6;  // of weights
-
-// Files of a disk that delivers so much a second, however many ask.
-class SlowDisk final : public Files {
- public:
-  explicit SlowDisk(const Files& files) : files_(files) {}
-  int count() const override { return files_.count(); }
-  const std::string& path(int file) const override { return files_.path(file); }
-  std::uint64_t size(int file) const override { return files_.size(file); }
-  bool aligned_only(int file) const override { return files_.aligned_only(file); }
-  Result<std::size_t> read_some(int file, std::uint64_t offset, std::span<std::byte> to) const override {
-    Clock::time_point done;
-    {
-      const std::scoped_lock lock(mutex_);
-      free_ = std::max(free_, Clock::now()) + time_of(to.size(), kDiskRate);
-      done = free_;
-    }
-    std::this_thread::sleep_until(done);
-    return files_.read_some(file, offset, to);
-  }
-  static Clock::duration time_of(std::uint64_t bytes, double rate) {
-    return std::chrono::duration_cast<Clock::duration>(
-        std::chrono::duration<double>(static_cast<double>(bytes) / rate));
-  }
-
- private:
-  const Files& files_;
-  mutable std::mutex mutex_;
-  mutable Clock::time_point free_;
-};
 
 class SlowDiskTest : public testing::Test {
  protected:
@@ -59,7 +31,7 @@ class SlowDiskTest : public testing::Test {
         walk_(test::scatter_blocks(files_, kLayers * kStepsOfALayer, 60'000, 31)),
         experts_(test::scatter_blocks(files_, kLayers * kExperts, 12'000, 32)),
         table_(test::table_of(experts_, kLayers, kExperts)),
-        disk_(files_) {
+        disk_(files_, kDiskRate) {
     for (const test::ScatteredBlock& step : walk_) needs_.step_bytes.push_back(step.layout.slot_bytes);
     needs_.expert_slot_bytes = table_.slot_bytes();
     needs_.expert_count = kLayers * kExperts;

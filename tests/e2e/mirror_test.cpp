@@ -2,13 +2,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <stdlib.h>
-
 #include <fstream>
 #include <optional>
 #include <stdexcept>
 
 #include "support/directory_contents.h"
+#include "support/failing_reads.h"
 #include "support/plain_safetensors.h"
 #include "support/sluice_program.h"
 #include "support/temp_dir.h"
@@ -17,22 +16,6 @@ namespace sluice::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-// While it lives, reads of programs that are started fail in files of a directory, from a certain one on.
-class FailingReads {
- public:
-  FailingReads(const std::string& directory, int from) {
-    const fs::path shim = fs::path(SLUICE_BINARY_DIR) / "tests" / "libfailing_reads.so";
-    ::setenv("LD_PRELOAD", shim.c_str(), 1);
-    ::setenv("SLUICE_TEST_FAILING", directory.c_str(), 1);
-    ::setenv("SLUICE_TEST_FAILING_FROM", std::to_string(from).c_str(), 1);
-  }
-  ~FailingReads() {
-    for (const char* name : {"LD_PRELOAD", "SLUICE_TEST_FAILING", "SLUICE_TEST_FAILING_FROM"}) ::unsetenv(name);
-  }
-  FailingReads(const FailingReads&) = delete;
-  FailingReads& operator=(const FailingReads&) = delete;
-};
 
 // A demo with checksums, and a copy of its shards alone.
 class Mirror : public testing::Test {
@@ -98,7 +81,7 @@ TEST_F(Mirror, ADriveThatBreaksInTheMiddleChangesNoToken) {
   const Arguments request = tight() + Arguments{"--mirror", copy(), "--io-engine", "threads"};
   std::optional<Generated> mirrored;
   for (const int from : {130, 170, 220, 280, 350}) {
-    const FailingReads order(copy(), from);
+    const FailingReads order(copy(), from, "fail");
     try {
       mirrored = generated(model_, request);
     } catch (const std::runtime_error&) {

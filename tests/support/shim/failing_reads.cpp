@@ -1,7 +1,10 @@
-// Preloaded into the program under test: reads from files of one directory fail with EIO from a certain one on.
+// Preloaded into the program under test: reads from files of one directory fail with EIO from a certain one on, or the
+// program is interrupted at it.
 //
-// SLUICE_TEST_FAILING: the directory; SLUICE_TEST_FAILING_FROM: the number of the first read that fails, from 0.
+// SLUICE_TEST_FAILING: the directory; SLUICE_TEST_FAILING_FROM: the number of the first read that fails, from 0;
+// SLUICE_TEST_FAILING_HOW: fail, or interrupt (SIGINT, once, and all reads are done).
 #include <dlfcn.h>
+#include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -23,7 +26,11 @@ bool fails(int file) {
   std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
   const ssize_t length = ::readlink(link, path, sizeof path - 1);
   if (length <= 0 || std::strncmp(path, directory, std::strlen(directory)) != 0) return false;
-  return reads++ >= std::atol(from);
+  static const char* const how = std::getenv("SLUICE_TEST_FAILING_HOW");
+  const long read = reads++;
+  if (how == nullptr || std::strcmp(how, "interrupt") != 0) return read >= std::atol(from);
+  if (read == std::atol(from)) ::kill(::getpid(), SIGINT);
+  return false;
 }
 
 ssize_t read_at(int file, void* to, size_t count, off_t offset) {
