@@ -10,6 +10,7 @@
 
 #include "base/counted.h"
 #include "base/units.h"
+#include "engine/report.h"
 #include "residency/presets.h"
 
 namespace sluice::cli {
@@ -37,9 +38,8 @@ std::string model_lines(const PlanReport& report) {
   text += fmt::format("A token multiplies with {} of weights: the trunk, {}, is used by every token",
                       format_bytes(plan.touched_bytes_per_token), format_bytes(trunk_bytes(plan)));
   if (needs.expert_count > 0)
-    text += fmt::format(", and of the {} experts ({} together) it uses {}", format_count(needs.expert_count),
-                        format_bytes(needs.expert_count * needs.expert_slot_bytes),
-                        format_count(needs.expert_layers * needs.experts_in_use));
+    text += fmt::format(", and of the {} experts ({}) it uses {}", format_count(needs.expert_count),
+                        experts_together(survey), format_count(needs.expert_layers * needs.experts_in_use));
   text += ".\n";
   if (const std::string_view mode = survey.options.mode(); mode != "exact")
     text += fmt::format("Numbers of the {} mode: not the answers of the exact one.\n", mode);

@@ -45,6 +45,12 @@ std::string directory_lines(const Engine& engine) {
 
 }  // namespace
 
+std::string experts_together(const Survey& survey) {
+  const ExpertTable& experts = survey.bound.experts;
+  return fmt::format("{} on disk, {} in memory", format_bytes(experts.payload_bytes()),
+                     format_bytes(static_cast<std::uint64_t>(experts.count()) * experts.slot_bytes()));
+}
+
 double disk_rate(const EngineStats& stats) {
   return stats.disk_busy_seconds > 0 ? static_cast<double>(stats.bytes_read()) / stats.disk_busy_seconds : 0;
 }
@@ -115,10 +121,10 @@ std::string to_text(const RunReport& report, const Engine& engine) {
                         decoded / made.decode_seconds);
   text += fmt::format("\nmemory: peak {} of a budget of {}", format_bytes(report.peak_rss_bytes),
                       format_bytes(plan.budget_bytes));
-  text += fmt::format(
-      "\nread from disk: trunk {}, experts {} (the checkpoint holds {} of experts); at {}, waited {} for it",
-      format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read), format_bytes(engine.expert_bytes()),
-      format_rate(disk_rate(stats)), format_seconds(stats.exposed_seconds()));
+  text += fmt::format("\nread from disk: trunk {}, experts {} (of all: {}); at {}, waited {} for it",
+                      format_bytes(stats.trunk.bytes_read), format_bytes(stats.experts.bytes_read),
+                      experts_together(engine.survey()), format_rate(disk_rate(stats)),
+                      format_seconds(stats.exposed_seconds()));
   if (stats.trunk.unpack_seconds > 0)
     text += fmt::format("\nunpacking what was compressed took {}", format_seconds(stats.trunk.unpack_seconds));
   text += directory_lines(engine);

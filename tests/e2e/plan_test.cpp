@@ -49,6 +49,24 @@ TEST(Plan, NarrowRowsTakeLessOfTheBudget) {
   EXPECT_EQ(sluice({"plan", model.string(), "--kv", "fp8"}).exit_code, 2);
 }
 
+// How much all experts take, on disk and in whole pages of memory, is one fact.
+TEST(Plan, AndARunTellTheSameOfTheExperts) {
+  for (const char* family : kFamilies) {
+    const std::string model = subject(family).model.string();
+    const Arguments budget = {"--memory", std::to_string(memory_bounds(model).resident)};
+    const auto after = [](const std::string& text, const std::string& before) {
+      const std::size_t at = text.find(before), begin = at + before.size();
+      return at == std::string::npos ? "no" + before : text.substr(begin, text.find(')', begin) - begin);
+    };
+    const Outcome plan = sluice(Arguments{"plan", model} + budget);
+    const Outcome run = sluice(Arguments{"run", model, "--ids", "1,2", "--max-tokens", "1"} + budget);
+    const std::string told = after(plan.out, " experts (");
+    EXPECT_NE(told.find(" on disk, "), std::string::npos) << plan.out;
+    EXPECT_NE(told.find(" in memory"), std::string::npos) << plan.out;
+    EXPECT_EQ(after(run.err, " (of all: "), told) << run.err;
+  }
+}
+
 TEST(Plan, TheLadderOnlyGetsBetter) {
   const nlohmann::json plan = planned(demo_model(), {});
   const nlohmann::json& ladder = plan.at("ladder");
