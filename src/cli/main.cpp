@@ -1,5 +1,6 @@
 // The program `sluice`: picks the command, turns its outcome into a sentence and an exit code.
 #include <malloc.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -34,6 +35,7 @@ int run_program(int argc, char** argv) {
   ::mallopt(M_TRIM_THRESHOLD, 128 * 1024);
   install_interrupt_handler();
   install_last_words();
+  ::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files (ulimit -f) is an error of the write that meets it
 
   CLI::App app(
       "sluice runs Mixture-of-Experts language models far larger than memory, by streaming their weights from disk.",

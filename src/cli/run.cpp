@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
 #include "base/counted.h"
@@ -191,6 +192,7 @@ struct Told {
   nlohmann::json json;
   std::size_t tokens = 0;
   bool interrupted = false;
+  std::optional<Error> unsaved;  // why --save-session could not write; the text stands all the same
   EngineStats stats;
   DirectoriesToProbe directories;
 };
@@ -247,11 +249,10 @@ Result<Told> compute(const RunFlags& flags) {
   if (profile) TRY(profile->finish());
   keep_usage(*engine);
   const bool interrupted = report.generation.finish == Finish::cancelled;
-  if (!flags.save_session.empty()) {
-    Result<> saved = save_session(*engine, flags.save_session);
-    if (!saved && !interrupted) return tl::unexpected<Error>(saved.error());
-    if (!saved) warn(fmt::format("--save-session: {}", saved.error().what));  // interrupted before there was a state
-  }
+  std::optional<Error> unsaved;
+  if (!flags.save_session.empty())
+    if (Result<> saved = save_session(*engine, flags.save_session); !saved)
+      unsaved = std::move(saved.error()).within("--save-session");
 
   report.text = output.text();
   report.reasoning = output.reasoning();
@@ -261,6 +262,7 @@ Result<Told> compute(const RunFlags& flags) {
               .json = to_json(report, *engine),
               .tokens = report.generation.ids.size(),
               .interrupted = interrupted,
+              .unsaved = std::move(unsaved),
               .stats = report.stats,
               .directories = directories_to_probe(engine->survey(), report.stats.trunk.bytes_read,
                                                   report.stats.experts.bytes_read)};
@@ -282,8 +284,13 @@ Result<> run(const RunFlags& flags) {
   add_ceiling(told);
   note(told.text);
   if (!flags.json.empty()) TRY(write_json(flags.json, told.json));
+  if (told.interrupted && told.unsaved) warn(told.unsaved->what);  // perhaps there was no state yet
   if (told.interrupted)
     return fail(ErrorKind::cancelled, fmt::format("interrupted after {}", counted(told.tokens, "token")));
+  if (told.unsaved) {
+    told.unsaved->what += "; the text was generated all the same";
+    return tl::unexpected<Error>(std::move(*told.unsaved));
+  }
   return {};
 }
 

@@ -31,7 +31,8 @@ std::string content_mark(const KeptSequence& kept) {
 }
 
 tl::unexpected<Error> io_failure(const std::string& folder, const std::error_code& why) {
-  return fail(ErrorKind::io, fmt::format("{}: {}", folder, why.message()), "check that the folder can be written");
+  return fail(ErrorKind::bad_input, fmt::format("{}: {}", folder, why.message()),
+              "check that the folder can be written");
 }
 
 // Names of this owner's files, the last used first.

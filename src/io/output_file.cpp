@@ -29,8 +29,11 @@ tl::unexpected<Error> write_error(const std::string& path, std::uint64_t bytes, 
   std::string hint;
   if (code == ENOSPC || code == EDQUOT)
     hint = fmt::format("This file needs {}; free space or choose another disk.", format_bytes(bytes));
-  if (code == EFBIG) hint = "The file system does not allow files of this size.";
-  return fail(ErrorKind::io, fmt::format("{}: cannot write: {}", path, why), hint);
+  if (code == EFBIG)
+    hint = fmt::format("This file needs {}, more than the file system or a limit (ulimit -f) allows.",
+                       format_bytes(bytes));
+  if (code == EACCES || code == EPERM || code == EROFS) hint = "Choose a folder that may be written.";
+  return fail(ErrorKind::bad_input, fmt::format("{}: cannot write: {}", path, why), hint);
 }
 
 }  // namespace
@@ -114,10 +117,11 @@ Result<> replace_text_file(const std::string& path, std::string_view text) {
     TRY(file->write_at(0, std::as_bytes(std::span(text))));
     TRY(file->commit());
   }
-  std::filesystem::rename(mine, path, problem);
-  if (!problem) return {};
+  std::error_code refused;
+  std::filesystem::rename(mine, path, refused);
+  if (!refused) return {};
   std::filesystem::remove(mine, problem);
-  return fail(ErrorKind::io, fmt::format("{}: cannot be written", path));
+  return fail(ErrorKind::bad_input, fmt::format("{}: cannot be written: {}", path, refused.message()));
 }
 
 }  // namespace sluice

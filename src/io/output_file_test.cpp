@@ -37,7 +37,7 @@ TEST(OutputFile, NamesTheFileThatCannotBeMade) {
   const test::TempDir dir;
   const auto file = OutputFile::create(dir / "no/such/x", 1);
   ASSERT_FALSE(file.has_value());
-  EXPECT_EQ(file.error().kind, ErrorKind::io);
+  EXPECT_EQ(file.error().kind, ErrorKind::bad_input);
   EXPECT_NE(file.error().what.find("no/such/x"), std::string::npos);
 }
 
@@ -47,7 +47,7 @@ TEST(OutputFile, AFullDiskIsFoundBeforeTheWork) {
   const auto space = std::filesystem::space(dir.path());
   const auto file = OutputFile::create(dir / "x", space.available + (std::uint64_t{1} << 40));
   ASSERT_FALSE(file.has_value());
-  EXPECT_EQ(file.error().kind, ErrorKind::io);
+  EXPECT_EQ(file.error().kind, ErrorKind::bad_input);
   EXPECT_NE(file.error().what.find("x: cannot write"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }

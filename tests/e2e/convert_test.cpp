@@ -99,7 +99,7 @@ TEST_F(ConvertCommand, AFullDiskIsToldAndLeavesNoHalfFile) {
       const AtCall order(call, "full");
       return convert();
     }();
-    EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
     EXPECT_NE(outcome.err.find("No space left"), std::string::npos) << outcome.err;
     for (const auto& [name, bytes] : directory_contents(out())) EXPECT_FALSE(name.ends_with(".part")) << name;
     expect_whole();

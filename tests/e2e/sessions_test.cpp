@@ -140,7 +140,7 @@ TEST(SessionFolder, AFolderThatCannotBeIsToldAtTheStart) {
   std::ofstream(scratch / "file") << "x";
   const Outcome outcome =
       sluice({"serve", demo_model().string(), "--port", "0", "--sessions", (scratch / "file" / "kept").string()});
-  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
   EXPECT_NE(outcome.err.find("file/kept"), std::string::npos) << outcome.err;
 }
 

@@ -1,6 +1,7 @@
 // How the program is spoken to: usage errors, interruption, partial checkpoints, what goes to which output.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -174,6 +175,43 @@ TEST(Run, CtrlCEndsWith130WhereASessionWasToBeSaved) {
   EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
   EXPECT_NE(outcome.err.find("nothing to save"), std::string::npos) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(session));
+}
+
+// Files of programs that are started while it lives may have so many bytes: what a full disk is to a large one.
+class SmallFiles {
+ public:
+  explicit SmallFiles(::rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const ::rlimit small{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  ::rlimit before_{};
+};
+
+TEST(Run, ASessionThatDoesNotFitIsToldAfterTheText) {
+  const TempDir scratch;
+  const std::string session = (scratch / "session").string(), json = (scratch / "json").string();
+  const Arguments request = {"run", demo_model().string(), "--prompt", "One two three", "--max-tokens", "4", "--usage",
+                             "off"};
+  const std::string text = sluice(request).out;
+  const Outcome outcome = [&] {
+    const SmallFiles limit(16 << 10);
+    return sluice(request + Arguments{"--save-session", session, "--json", json});
+  }();
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
+  EXPECT_EQ(outcome.out, text);
+  EXPECT_NE(outcome.err.find("sluice: --save-session: " + session + ": cannot write: File too large; the text was "),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("experts found in memory"), std::string::npos) << outcome.err;  // the report
+  EXPECT_TRUE(std::filesystem::exists(json));
+  EXPECT_FALSE(std::filesystem::exists(session));
+  EXPECT_FALSE(std::filesystem::exists(session + ".part"));
 }
 
 TEST(Run, LayersOfAPartialCheckpoint) {
