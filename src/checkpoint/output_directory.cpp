@@ -23,6 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kAnother = "choose one in a folder that may be written";
 constexpr const char* kConfig = "config.json";
 constexpr const char* kUnfinished = "config.json.unfinished";
 constexpr const char* kBegun = "config.json.unfinished.part";  // left by a writer that was killed at its first step
@@ -84,11 +85,13 @@ Result<> OutputDirectory::begin() {
   std::error_code failed;
   fs::create_directories(path_, failed);
   if (failed)
-    return fail(ErrorKind::bad_input, fmt::format("{}: cannot use this directory: {}", path_, failed.message()));
+    return fail(ErrorKind::bad_input, fmt::format("{}: cannot use this directory: {}", path_, failed.message()),
+                kAnother);
   hold_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (hold_ < 0)
     return fail(ErrorKind::bad_input,
-                fmt::format("{}: cannot use this directory: {}", path_, std::generic_category().message(errno)));
+                fmt::format("{}: cannot use this directory: {}", path_, std::generic_category().message(errno)),
+                kAnother);
   if (::flock(hold_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return fail(ErrorKind::bad_input, fmt::format("{}: another program is writing there", path_), "wait until it ends");
   // What was seen before the lock may be another writer's beginning.

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text_file.h"
 #include "checkpoint/bind.h"
 #include "checkpoint/shard_names.h"
 
@@ -33,6 +34,7 @@ Result<> check_directory(const std::string& directory) {
 Result<std::unique_ptr<SafetensorsDir>> SafetensorsDir::open(const std::string& directory, int threads) {
   TRY(check_directory(directory));
   std::vector<std::string> paths = find_shards(directory);
+  if (paths.empty()) TRY(can_list(directory));
   if (paths.empty())
     return fail(ErrorKind::corrupt, fmt::format("{} holds no *.safetensors file, so no tensor of the model", directory),
                 "fetch the checkpoint's shards into it");
@@ -52,18 +54,18 @@ Result<std::string> read_config(const std::string& directory) {
   TRY(check_directory(directory));
   const std::string path = (std::filesystem::path(directory) / "config.json").string();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  const auto unreadable = [&](const char* why) {
-    return fail(ErrorKind::bad_input, fmt::format("cannot read {}: {}", path, why),
-                "a model is a directory with config.json and *.safetensors files");
+  constexpr const char* kModel = "a model is a directory with config.json and *.safetensors files";
+  const auto broken = [&](const char* why) {
+    return fail(ErrorKind::bad_input, fmt::format("cannot read {}: {}", path, why), kModel);
   };
-  if (!file) return unreadable(std::strerror(errno));
+  if (!file) return tl::unexpected<Error>(unreadable(path, kModel));
   std::string text;
   char piece[16384];
   while (const std::size_t got = std::fread(piece, 1, sizeof piece, file.get())) {
     text.append(piece, got);
-    if (text.size() > kMaxConfigBytes) return unreadable("it is absurdly large");
+    if (text.size() > kMaxConfigBytes) return broken("it is absurdly large");
   }
-  if (std::ferror(file.get()) != 0) return unreadable(std::strerror(errno));
+  if (std::ferror(file.get()) != 0) return broken(std::strerror(errno));
   return text;
 }
 

@@ -18,6 +18,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/counted.h"
+#include "base/text_file.h"
 #include "base/units.h"
 
 namespace sluice {
@@ -77,7 +79,7 @@ Result<SafetensorsHeader> HeaderReader::read(const std::string& path, int number
   const OpenFile file(path);
   struct stat status = {};
   if (file.descriptor() < 0 || ::fstat(file.descriptor(), &status) != 0)
-    return fail(ErrorKind::io, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+    return tl::unexpected<Error>(unreadable(path, "look at the disk, or fetch this file again", ErrorKind::io));
   if (!S_ISREG(status.st_mode)) return damaged("this is not a file");
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   if (file_bytes < kLengthBytes)
@@ -149,7 +151,7 @@ Result<> first_error(const std::vector<std::string>& paths, std::vector<std::opt
   }
   if (!first) return {};
   if (others > 0)
-    first->what += fmt::format("; {} more file{} damaged: {}{}", others, others == 1 ? " is" : "s are", names,
+    first->what += fmt::format("; {} cannot be used either: {}{}", counted(others, "more file"), names,
                                others > kMaxNamedFiles ? ", …" : "");
   return tl::unexpected<Error>(std::move(*first));
 }

@@ -201,7 +201,7 @@ TEST_F(TensorIndexTest, NamesEveryDamagedFile) {
   const auto index = TensorIndex::read({path("a.safetensors"), path("b.safetensors"), path("c.safetensors")}, 2);
   ASSERT_FALSE(index);
   EXPECT_THAT(index.error().what,
-              AllOf(HasSubstr("a.safetensors: "), HasSubstr("1 more file is damaged: c.safetensors")));
+              AllOf(HasSubstr("a.safetensors: "), HasSubstr("1 more file cannot be used either: c.safetensors")));
 }
 
 TEST_F(TensorIndexTest, TellsAFileThatCannotBeOpened) {

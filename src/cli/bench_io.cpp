@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/median.h"
+#include "base/text_file.h"
 #include "base/units.h"
 #include "checkpoint/shard_names.h"
 #include "cli/commands.h"
@@ -58,6 +59,7 @@ Result<> is_there(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::is_regular_file(path, failed)) return {};
   const bool directory = std::filesystem::is_directory(path, failed);
+  if (directory) TRY(can_list(path));
   return fail(ErrorKind::bad_input,
               directory ? fmt::format("{} holds no *.safetensors file, so there is nothing to read", path)
                         : fmt::format("there is no file or directory {} that could be read", path),

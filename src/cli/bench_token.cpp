@@ -64,8 +64,7 @@ Result<> run(Flags flags) {
   flags.options.directory = flags.model.directory();
   TRY_TAKE(flags.options.engine, flags.model.options());
   for (const std::string& text : flags.budgets) {
-    TRY_TAKE(const std::uint64_t budget, parse_size(text, "--memory"));
-    if (budget == 0) return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing");
+    TRY_TAKE(const std::uint64_t budget, read_budget(text));
     flags.options.budgets.push_back(budget);
   }
   const bool table = flags.json != "-";

@@ -90,18 +90,42 @@ Result<Task> read_task(const CompareFlags& flags) {
   TRY_TAKE(task.numerics, read_numerics(flags.numerics));
   task.memory_bytes = default_budget(this_machine());
   if (!flags.memory.empty()) {
-    TRY_TAKE(task.memory_bytes, parse_size(flags.memory, "--memory"));
+    TRY_TAKE(task.memory_bytes, read_budget(flags.memory));
   }
   return task;
 }
 
 // Both models at once, each with half of the memory.
-Result<TextDamage> predictions(const CompareFlags& flags, Task task) {
+EngineOptions options_of_each(const CompareFlags& flags, const Task& task) {
   const std::uint64_t logits = compare_text_bytes(*task.original.config, kCompareRows);
   EngineOptions options;
   options.memory_bytes = (task.memory_bytes - std::min(task.memory_bytes, logits)) / 2 + 1;
   options.threads = flags.threads;
   options.context = std::min(flags.context, task.original.config->max_context());
+  return options;
+}
+
+// Told before the weights are compared, and of the budget that was given.
+Result<> check_budget(const CompareFlags& flags, const Task& task) {
+  EngineOptions options = options_of_each(flags, task);
+  std::uint64_t least = 0;
+  for (const std::string& directory : {flags.original, flags.converted}) {
+    TRY_TAKE(KnownModel model, know_model(directory));
+    TRY_TAKE(const Survey found, survey(std::move(model), options));
+    least = std::max(least, minimum_bytes(found.needs));
+    options.kv = task.kv;
+    options.numerics = task.numerics;
+  }
+  if (options.memory_bytes >= least) return {};
+  const std::uint64_t enough = 2 * least + compare_text_bytes(*task.original.config, kCompareRows);
+  return fail(ErrorKind::refused,
+              fmt::format("--memory: a budget of {} is below the minimum of {} for both models together",
+                          format_bytes(task.memory_bytes), format_bytes(enough)),
+              fmt::format("give it --memory {}M or more, or a smaller --context", (enough >> 20) + 1));
+}
+
+Result<TextDamage> predictions(const CompareFlags& flags, Task task) {
+  EngineOptions options = options_of_each(flags, task);
   TRY_TAKE(const std::unique_ptr<Engine> before, open_engine(std::move(task.original), options, PlanTelling::nothing));
   options.kv = task.kv;
   options.numerics = task.numerics;
@@ -165,6 +189,10 @@ Result<> compare(const CompareFlags& flags) {
   std::optional<Task> task;
   if (!flags.text.empty() || !flags.ids.empty()) {
     TRY_TAKE(task, read_task(flags));
+    TRY(check_budget(flags, *task));
+  } else if (!flags.memory.empty()) {
+    return fail(ErrorKind::usage, "--memory: no model is run where only weights are compared",
+                "give --text or --ids, or leave it out");
   }
   TRY_TAKE(const Kinds kinds, weights(flags));
   std::optional<TextDamage> text;

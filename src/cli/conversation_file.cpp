@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/text_file.h"
 #include "serve/openai_messages.h"
 #include "serve/reply_writer.h"
 
@@ -38,8 +39,7 @@ Result<> write_to(const std::string& path, std::ios::openmode how, std::span<con
 Result<std::vector<Message>> read_conversation_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::error_code ignored;
-  if (!file.good() || std::filesystem::is_directory(path, ignored))
-    return fail(ErrorKind::bad_input, fmt::format("cannot read {}", path));
+  if (!file.good() || std::filesystem::is_directory(path, ignored)) return tl::unexpected<Error>(unreadable(path));
   std::vector<Message> messages;
   int number = 0;
   for (std::string line; std::getline(file, line);) {

@@ -2,8 +2,14 @@
 #include <malloc.h>
 #include <signal.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -27,6 +33,31 @@ int report(const Error& error) {
   std::fprintf(stderr, "sluice: %s\n", error.what.c_str());
   if (!error.hint.empty()) std::fprintf(stderr, "  %s\n", error.hint.c_str());
   return fate(error.kind).exit_code;
+}
+
+// What was wrong in the words after `sluice`, in terms of the command that they are for.
+Error wrong_words(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string name = "sluice";
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += ' ' + command->get_name();
+  }
+  std::string what = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::vector<std::string> words = app.remaining(true);
+    const auto flag = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
+    if (flag != words.end())
+      what = fmt::format("{} has no flag {}", name, *flag);
+    else if (!words.empty())
+      what = fmt::format("{} does not know what to do with '{}'", name, words.front());
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    std::vector<std::string> commands;
+    for (const CLI::App* part : command->get_subcommands({})) commands.push_back(part->get_name());
+    what = commands.empty() ? fmt::format("{}: {}", name, what)
+                            : fmt::format("{} needs a command: {}", name, fmt::join(commands, ", "));
+  }
+  return {ErrorKind::usage, what, "see " + name + " --help"};
 }
 
 int run_program(int argc, char** argv) {
@@ -57,8 +88,7 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::Success& shown) {
     return app.exit(shown);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "sluice: %s\n  see sluice --help, or --help after a command\n", error.what());
-    return fate(ErrorKind::usage).exit_code;
+    return report(wrong_words(app, error));
   }
   set_verbosity(quiet ? Verbosity::quiet : verbose ? Verbosity::verbose : Verbosity::normal);
   if (const Result<> writable = check_output_paths(app); !writable) return report(writable.error());

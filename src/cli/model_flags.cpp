@@ -11,6 +11,14 @@
 
 namespace sluice::cli {
 
+Result<std::uint64_t> read_budget(const std::string& size) {
+  TRY_TAKE(const std::uint64_t bytes, parse_size(size, "--memory"));
+  if (bytes == 0)
+    return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing",
+                "say the most that the process may hold, as 16G, or leave it out: 80 % of what is available");
+  return bytes;
+}
+
 Result<RowFormat> read_kv(const std::string& name) {
   if (const std::optional<RowFormat> format = find_row_format(name)) return *format;
   return fail(ErrorKind::usage, fmt::format("--kv: '{}' is not a format", name), "say fp32, bf16 or int8");
@@ -131,8 +139,7 @@ Result<EngineOptions> ModelFlags::options() const {
   EngineOptions options = options_;
   options.warned = [](const std::string& what) { warn(what); };
   if (!memory_.empty()) {
-    TRY_TAKE(options.memory_bytes, parse_size(memory_, "--memory"));
-    if (options.memory_bytes == 0) return fail(ErrorKind::usage, "--memory: a budget of 0 bytes holds nothing");
+    TRY_TAKE(options.memory_bytes, read_budget(memory_));
   }
   TRY_TAKE(options.io, choose<IoMode>("--io", io_, "is not a mode",
                                       {{"auto", IoMode::automatic},

@@ -14,6 +14,7 @@ namespace sluice::cli {
 
 // What --kv says.
 Result<RowFormat> read_kv(const std::string& name);
+Result<std::uint64_t> read_budget(const std::string& size);  // of --memory; never 0
 
 // What --numerics says.
 Result<Numerics> read_numerics(const std::string& name);

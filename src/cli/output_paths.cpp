@@ -17,11 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // A file that replaces another as a whole (--save-session) needs the folder; one that is overwritten (--json, which may
-// be a pipe as well) needs the file.
+// be a pipe as well) or appended to (--history) needs the file.
 constexpr struct {
   const char* flag;
   bool replaces;
-} kWrittenLast[] = {{"--json", false}, {"--save-session", true}};
+} kWrittenLast[] = {{"--json", false}, {"--history", false}, {"--save-session", true}};
 
 // 0, or what writing would fail with.
 int refusal(const fs::path& path, bool replaces) {

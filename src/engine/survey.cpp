@@ -244,13 +244,17 @@ std::vector<std::string> assumptions(const Survey& survey) {
 Result<ConfigSurvey> survey_config(const std::string& path, const EngineOptions& options) {
   ConfigSurvey found;
   Survey& survey = found.survey;
-  TRY_TAKE(const std::string text, read_text_file(path));
+  Result<std::string> text = read_text_file(path);
+  if (!text) {
+    if (text.error().hint.empty()) text.error().hint = "name the config.json of a released model";
+    return tl::unexpected<Error>(std::move(text.error()).within("--config"));
+  }
   survey.options = options;
   survey.model.directory = path;
-  TRY_TAKE(survey.model.config, read_model_config(text, path));
+  TRY_TAKE(survey.model.config, read_model_config(*text, path));
   const ModelConfig& config = *survey.model.config;
   TRY(resolve(survey.options, config));
-  const ReleasedForm form = read_released_form(text);
+  const ReleasedForm form = read_released_form(*text);
   survey.bound = assume_bound(config.census(survey.scope()),
                               [&](const TensorSpec& tensor) { return released_format(config, form, tensor); });
   survey.needs = find_needs(survey);

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/text_file.h"
 #include "io/aligned.h"
 #include "io/extent.h"
 
@@ -122,7 +123,7 @@ Result<File> open_buffered(const std::string& path, ::dev_t& device) {
   File file{path, 0, false, open_descriptor(path, 0)};
   struct ::stat facts {};
   if (file.descriptor.get() < 0 || ::fstat(file.descriptor.get(), &facts) != 0)
-    return fail(ErrorKind::io, fmt::format("{}: cannot be opened for reading: {}", path, reason(errno)));
+    return tl::unexpected<Error>(unreadable(path, "look at the disk or its mount", ErrorKind::io));
   if (!S_ISREG(facts.st_mode)) return fail(ErrorKind::io, fmt::format("{}: is not a regular file", path));
   file.size = static_cast<std::uint64_t>(facts.st_size);
   device = facts.st_dev;

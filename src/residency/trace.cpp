@@ -11,6 +11,8 @@
 #include <ostream>
 #include <utility>
 
+#include "base/text_file.h"
+
 namespace sluice {
 
 namespace {
@@ -199,8 +201,7 @@ Result<Trace> read_trace(const std::string& path) {
   std::ifstream file(path);
   std::error_code ignored;
   if (!file.is_open() || std::filesystem::is_directory(path, ignored))  // a folder opens, and fails when it is read
-    return fail(ErrorKind::bad_input, fmt::format("{} cannot be opened", path),
-                "a trace is written by sluice run --trace FILE");
+    return tl::unexpected<Error>(unreadable(path, "a trace is written by sluice run --trace FILE"));
   return parse_trace(file, path);
 }
 

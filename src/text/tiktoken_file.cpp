@@ -9,6 +9,8 @@
 #include <fstream>
 #include <optional>
 
+#include "base/text_file.h"
+
 namespace sluice {
 
 namespace {
@@ -70,8 +72,8 @@ Result<Vocabulary> read_tiktoken_file(const std::string& path) {
   constexpr const char* kFetchAgain = "the file is damaged: fetch it again";
   std::ifstream file(path, std::ios::binary);
   if (!file)
-    return fail(ErrorKind::bad_input, fmt::format("cannot open {}", path),
-                "a Kimi K3 checkpoint has its vocabulary in tiktoken.model beside config.json");
+    return tl::unexpected<Error>(
+        unreadable(path, "a Kimi K3 checkpoint has its vocabulary in tiktoken.model beside config.json"));
   Vocabulary entries;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
