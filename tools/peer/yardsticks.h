@@ -2,13 +2,14 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <time.h>
 
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <vector>
 
 #include "base/median.h"
+#include "base/processor_time.h"
 #include "base/thread_pool.h"
 #include "compute/kernel_table.h"
 #include "io/aligned.h"
@@ -21,15 +22,12 @@ using namespace sluice;
 struct Seconds {
   double processor = 0, clock = 0;
 };
-inline double of(clockid_t id) {
-  timespec now{};
-  ::clock_gettime(id, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 inline Seconds seconds_of(int threads, const std::function<void()>& work) {
-  const double processor = of(CLOCK_PROCESS_CPUTIME_ID), clock = of(CLOCK_MONOTONIC);
+  const double processor = processor_seconds();
+  const auto begin = std::chrono::steady_clock::now();
   work();
-  return {(of(CLOCK_PROCESS_CPUTIME_ID) - processor) / threads, of(CLOCK_MONOTONIC) - clock};
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  return {(processor_seconds() - processor) / threads, took.count()};
 }
 
 // What the machine reads and multiplies at most, by sluice's best probes.
