@@ -1,3 +1,4 @@
+// Tests of processor_time.h.
 #include "base/processor_time.h"
 
 #include <gtest/gtest.h>

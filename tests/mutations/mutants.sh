@@ -102,7 +102,7 @@ mutant "v4: post without its factor" $kernels/streams.inl 's/mul\(set1\(2\.f\), 
 mutant "v4: the head takes the mean of the streams" $v4/hyper_connections.cpp 's/(weigh\(ops, streams, w, config_\.hc_mult, \{\}\);)/$1 std::fill(pre_.begin(), pre_.end(), 0.25f);/'
 mutant "v4: streams after attention not seen by the experts" $v4/attention.cpp 's/  streams\.join\(pass\.ops, pass\.output, pass\.streams\);\n//'
 # 3.4, 3.5
-mutant "v4: query heads not normed" $v4/attention.cpp 's/  pass\.ops\.rms_norm\(q, ones_.*?\n//'
+mutant "v4: query heads not normed" $v4/attention.cpp 's/  pass\.ops\.rms_norm\(q, stored_vector\(ones_.*?\n//'
 mutant "v4: no sink" $kernels/attention.inl 's/part\.sinks != nullptr/part.sinks != nullptr \&\& part.heads < 0/'
 mutant "v4: output not turned back" $v4/attention.cpp 's/  turn_back\(.*?\n//'
 mutant "v4: halves rotated" $v4/rope.cpp 's/RopeLayout::interleaved/RopeLayout::half_split/g'
@@ -150,7 +150,7 @@ mutant "v4 parity: streams not rounded" $v4/moe.cpp 's/  pass\.rounding\.tensor\
 mutant "v4 parity: input of wo_a in FP8" $v4/attention.cpp 's/(  TRY\(put_out\(pass, steps\)\);\n)/  pass.rounding.input(out);\n$1/'
 mutant "v4 parity: input of wo_b not in FP8" $v4/attention.cpp 's/  pass\.rounding\.input\(grouped\);\n//'
 mutant "v4 parity: scales down to the nearest" src/compute/activation_rounding.cpp 's/\(bits & mantissa\) != 0 \?/(bits \& mantissa) > 1u << 22 ?/'
-mutant "v4 parity: MTP's input not in FP8" $v4/mtp.cpp 's/(enorm\], layers_.*?)    pass\.rounding\.input\(pass\.x\);\n/$1/s'
+mutant "v4 parity: MTP's input not in FP8" $v4/mtp.cpp 's/(draft_in::enorm\].*?)    pass\.rounding\.input\(pass\.x\);\n/$1/s'
 # The fast mode (docs/numerics.md)
 mutant "fast: numbers rounded down" $kernels/matmul_fast.inl 's/store_whole\(run, div\(first, set1\(scale\)\)\)/store_whole(run, sub(div(first, set1(scale)), set1(0.45f)))/'
 mutant "fast: scales in 128ths" $kernels/matmul_fast.inl 's/float_with_bits\(largest\) \/ 127\.f/float_with_bits(largest) \/ 128.f/'
