@@ -238,11 +238,11 @@ struct Fp8E8m0 : Fp8E8m0Cells {
 
 // E4M3 as f16 with another bias: 2^-8 times the number. The code after the last number is NaN: it carries into the bit
 // that makes its f16 a NaN, too. A line is staged, because a conversion from memory leaves the shuffles' pipe alone.
-template <class Cells, bool vectors_take_scales>
+template <class Cells>
 struct Fp8ByHalf : Cells {
-  using Careful = typename Either<vectors_take_scales, Fp8ByHalf<Cells, false>, Portable<Cells> >::Type;
+  using Careful = Portable<Cells>;
   using Line = PlainLine<Fp8ByHalf>;
-  static constexpr bool kStaged = true, kVectorsTakeScales = vectors_take_scales;
+  static constexpr bool kStaged = true;
   static constexpr int streams(int t) { return streams_of_others(t); }
   static bool safe(const std::uint8_t* scale) {
     return magnitude_bits(Cells::scale_value(scale)) < (119u + 127u) << 23;
@@ -256,7 +256,7 @@ struct Fp8ByHalf : Cells {
     return _mm512_ternarylogic_epi32(number, carried, _mm512_set1_epi16(0x4000), kFirstOrBoth);
   }
   static void decode(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even, f32x16& odd) {
-    if (!safe(scale)) return decode_apart<Portable<Cells> >(w, scale, even, odd);
+    if (!safe(scale)) return decode_apart<Careful>(w, scale, even, odd);
     const __m512i codes = _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(w)));
     const __m512 all = _mm512_set1_ps(times(scale));
     even = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_castsi512_si256(halves(_mm512_slli_epi16(codes, 8)))), all);
@@ -276,8 +276,11 @@ struct Fp8ByHalf : Cells {
         _mm256_load_si256(reinterpret_cast<const __m256i*>(staged + block / 2 * 128 + odd * 64 + block % 2 * 32)));
   }
 };
-using Fp8 = Fp8ByHalf<Fp8Cells, false>;
-using Fp8E8m0 = Fp8ByHalf<Fp8E8m0Cells, true>;
+using Fp8 = Fp8ByHalf<Fp8Cells>;
+struct Fp8E8m0 : Fp8ByHalf<Fp8E8m0Cells> {
+  using Careful = Fp8ByHalf<Fp8E8m0Cells>;
+  static constexpr bool kVectorsTakeScales = true;
+};
 
 #endif
 

@@ -65,15 +65,6 @@ struct Fast : Cells {
   static constexpr int streams(int t) { return t == 1 ? 4 : 2; }
 };
 
-template <bool first, class First, class Second>
-struct Either {
-  using Type = First;
-};
-template <class First, class Second>
-struct Either<false, First, Second> {
-  using Type = Second;
-};
-
 // What a fast spelling turns to for the odd block. A call: it would swell the loops that hardly ever need it.
 template <class Careful>
 __attribute__((noinline)) void decode_apart(const std::uint8_t* w, const std::uint8_t* scale, f32x16& even,

@@ -15,11 +15,12 @@ using f32x16 = __m512;
 using Piece = __m512;  // what a register holds
 constexpr int kPieceLanes = 16;
 constexpr int kPassRows = 4;  // vectors that meet a few rows of weights in registers
+// For many vectors. Two multiply-adds a cycle (Skylake) want them nearer than passes leave them; with one (Zen 4)
+// passes are faster.
 #ifdef __AVX512VBMI__
-constexpr bool kTiles = false;  // for many vectors; Zen 4: passes are faster
+constexpr bool kTiles = false;
 #else
-constexpr bool kTiles =
-    true;  // two multiply-adds a cycle (Skylake) want what they read to be nearer than passes leave it
+constexpr bool kTiles = true;
 #endif
 constexpr int kTileOuts = 4;  // of a tile of kTileOuts x kPanelRows chains
 

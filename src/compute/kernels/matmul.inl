@@ -30,15 +30,14 @@ void pass(const MatmulPart& all, int row, int rows) {
   few<F, T, F::streams(T)>(part, 0);
 }
 
-// Whether the fast spelling of the format holds for all scales of the part.
-template <class F>
-bool all_safe(const MatmulPart& part) {
+template <class F, class Holds>
+bool all_scales(const MatmulPart& part, const Holds& holds) {
   const int scales = scale_bytes<F>(blocks_of(part.cols) - 1) / F::kScaleBytes + 1;
   const std::int64_t first = part.scale_phase / F::kScaleRows;
   const std::int64_t rows = (part.scale_phase + part.outs - 1) / F::kScaleRows + 1 - first;
   for (std::int64_t row = first; row < first + rows; ++row)
     for (int scale = 0; scale < scales; ++scale)
-      if (!F::safe(part.scales + row * part.scale_stride + scale * F::kScaleBytes)) return false;
+      if (!holds(part.scales + row * part.scale_stride + scale * F::kScaleBytes)) return false;
   return true;
 }
 
@@ -54,20 +53,19 @@ bool vectors_allow(const MatmulPart& part) {
   alignas(64) float lows[16], highs[16];
   store(lows, least);
   store(highs, most);
-  const std::uint8_t* const scales = scales_of<F>(part, 0);
-  for (int at = 0; at < scale_bytes<F>(blocks_of(part.cols) - 1) + F::kScaleBytes; at += F::kScaleBytes)
-    for (int lane = 0; lane < 16; ++lane) {
-      const double times = static_cast<double>(F::times(scales + at));
-      if (static_cast<double>(lows[lane]) * times < 0x1p-126 || static_cast<double>(highs[lane]) * times >= 0x1p128)
-        return false;
-    }
-  return true;
+  double low = 1, high = 1;
+  for (int lane = 0; lane < 16; ++lane) {
+    low = static_cast<double>(lows[lane]) < low ? static_cast<double>(lows[lane]) : low;
+    high = static_cast<double>(highs[lane]) > high ? static_cast<double>(highs[lane]) : high;
+  }
+  return all_scales<F>(part, [&](const std::uint8_t* scale) {
+    const double times = static_cast<double>(F::times(scale));
+    return low * times >= 0x1p-126 && high * times < 0x1p128;
+  });
 }
 
 template <class F>
 void passes(const MatmulPart& part) {
-  if constexpr (F::kVectorsTakeScales)
-    if (!vectors_allow<F>(part)) return passes<typename F::Careful>(part);
   for (int row = 0; row < part.x_rows; row += kPassRows)
     pass<F, kPassRows>(part, row, part.x_rows - row < kPassRows ? part.x_rows - row : kPassRows);
 }
@@ -87,10 +85,12 @@ void passes_by_scales(MatmulPart part) {
 
 template <class F>
 void matmul(const MatmulPart& part) {
-  if constexpr (F::kScaleBytes > 0 && !__is_same(F, typename F::Careful))
-    if (!all_safe<F>(part)) return matmul<typename F::Careful>(part);
+  if constexpr (F::kScaleBytes > 0 && !__is_same(F, typename F::Careful))  // where the fast spelling does not hold
+    if (!all_scales<F>(part, F::safe)) return matmul<typename F::Careful>(part);
   if constexpr (kTiles)
     if (in_tiles(part.x_rows)) return many<F>(part);
+  if constexpr (F::kVectorsTakeScales)
+    if (!vectors_allow<F>(part)) return matmul<typename F::Careful>(part);
   if constexpr (F::kStaged)
     passes_by_scales<F>(part);
   else
