@@ -3,7 +3,6 @@
 // Threads have small stacks and do not allocate on the usual path, since every resident byte counts against the budget.
 #include <pthread.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <utility>
@@ -16,8 +15,6 @@
 namespace sluice {
 
 namespace {
-
-constexpr std::chrono::milliseconds kPatience{10};
 
 Result<> read_window(const Files& files, const Window& window) {
   WindowReading reading(files, window);
@@ -98,7 +95,7 @@ class PreadQueue final : public ScheduledQueue {
       if (!piece) {
         if (callers_read_ || (closing_ && schedule_.empty())) return;
         if (schedule_.shared())
-          work_.wait_for(lock, kPatience);  // what one source has begun may turn out to be another's after all
+          work_.wait_for(lock, ReadSchedule::kPatience);
         else
           work_.wait(lock);
         continue;

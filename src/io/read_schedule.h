@@ -5,6 +5,7 @@
 // clock: a queue that reads (pread_queue.cpp) holds the lock and says what time it is.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -94,8 +95,10 @@ class ReadSchedule {
   ReadStats stats(Clock::time_point now) const;
 
   bool empty() const { return demand_.requests.empty() && next_.requests.empty() && idle_.requests.empty(); }
-  // Whether what one source leaves may become another's when a piece ends.
+  // Whether what one source leaves may become another's, when a piece ends or merely when it takes long: who waits then
+  // asks again after kPatience.
   bool shared() const { return many_ && !empty(); }
+  static constexpr std::chrono::milliseconds kPatience{10};
 
  private:
   struct Line {

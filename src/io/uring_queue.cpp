@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -122,11 +123,10 @@ class RingQueue final : public ScheduledQueue {
     }
   }
 
-  // Until something lands or rings. With `shared` not for long: what one source has begun may turn out to be another's
-  // after all.
+  // Until something lands or rings; with `shared` not for long.
   int wait(bool shared) {
     if (!shared) return ::io_uring_submit_and_wait(&ring_, 1);
-    ::__kernel_timespec patience{.tv_sec = 0, .tv_nsec = 10'000'000};
+    ::__kernel_timespec patience{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(ReadSchedule::kPatience).count()};
     ::io_uring_cqe* first = nullptr;
     return ::io_uring_submit_and_wait_timeout(&ring_, &first, 1, &patience, nullptr);
   }
