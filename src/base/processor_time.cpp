@@ -3,8 +3,12 @@
 
 #include <dirent.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+
+#include "base/text_file.h"
 
 namespace sluice {
 
@@ -31,6 +35,13 @@ double processor_seconds() {
   }
   ::closedir(threads);
   return seconds;
+}
+
+double stolen_seconds(const std::string& path) {
+  const std::string text = read_text_file(path).value_or("");
+  unsigned long long ticks = 0;  // user, nice, system, idle, iowait, irq, softirq come before
+  if (std::sscanf(text.c_str(), "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1) return 0;
+  return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace sluice

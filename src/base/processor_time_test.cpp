@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
+
+#include "support/temp_dir.h"
 
 namespace sluice {
 namespace {
@@ -29,6 +33,19 @@ TEST(ProcessorTime, CountsWhatAnotherThreadHasUsedUpToNow) {
   }
   stop = true;
   worker.join();
+}
+
+TEST(ProcessorTime, WhatTheHostTookIsTheEighthFigureOfAllProcessors) {
+  const test::TempDir folder;
+  const std::string path = (folder / "stat").string();
+  const auto stolen = [&](const std::string& text) {
+    std::ofstream(path) << text;
+    return stolen_seconds(path) * static_cast<double>(::sysconf(_SC_CLK_TCK));
+  };
+  EXPECT_EQ(stolen("cpu  1 2 3 4 5 6 7 80 9 10\ncpu0 1 2 3 4 5 6 7 40 9 10\n"), 80);
+  EXPECT_EQ(stolen("cpu  1 2 3 4\n"), 0);  // of a kernel that does not tell
+  EXPECT_EQ(stolen("intr 1 2 3 4 5 6 7 8 9\n"), 0);
+  EXPECT_EQ(stolen_seconds((folder / "nothing").string()), 0);
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "base/counted.h"
@@ -17,6 +19,8 @@
 
 namespace sluice::cli {
 namespace {
+
+constexpr double kStolenWorthTelling = 0.01;
 
 struct Flags {
   ModelFlags model;
@@ -46,6 +50,7 @@ nlohmann::json to_json(const TokenBench& bench) {
                        {"disk_busy_s", entry.disk_busy_s},
                        {"operations_s", entry.operations_s},
                        {"outside_share", entry.outside_share()},
+                       {"stolen_s", entry.stolen_s},
                        {"rounds_s", entry.rounds_s}});
   return {{"threads", bench.threads}, {"isa", bench.isa},
           {"io_mode", bench.io_mode}, {"io_engine", bench.io_engine},
@@ -53,6 +58,13 @@ nlohmann::json to_json(const TokenBench& bench) {
           {"preload", bench.preload}, {"pin_experts", bench.pin_percent},
           {"tokens", bench.tokens},   {"directories", bench.directories},
           {"entries", entries}};
+}
+
+// The largest share of all processors' time that the host took from a budget's tokens.
+double most_stolen(const TokenBench& bench) {
+  double most = 0;
+  for (const TokenBenchEntry& entry : bench.entries) most = std::max(most, entry.stolen_s / entry.s_per_token);
+  return most / std::max(1u, std::thread::hardware_concurrency());
 }
 
 void print_head() {
@@ -80,6 +92,8 @@ Result<> run(Flags flags) {
                         format_seconds(entry.disk_busy_s));
              std::fflush(stdout);
            }));
+  if (const double most = most_stolen(bench); table && most > kStolenWorthTelling)
+    fmt::print("the host of this virtual machine took up to {:.0f} % of its processors' time from them\n", 100 * most);
   if (table)
     fmt::print("{} a budget, {}, {} reads by {} from {}; floors measured with the other load beside them\n",
                counted(bench.tokens, "token"), counted(bench.threads, "thread"), bench.io_mode, bench.io_engine,

@@ -9,6 +9,7 @@
 #include <span>
 #include <thread>
 
+#include "base/processor_time.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/idle_work.h"
@@ -24,12 +25,12 @@ constexpr int kPromptTokens = 8;
 
 // What one engine has done, and when.
 struct Counts {
-  double seconds = 0;
+  double seconds = 0, stolen = 0;
   EngineStats done;
 };
 
 Counts counts(const Engine& engine) {
-  return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(), engine.stats()};
+  return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(), stolen_seconds(), engine.stats()};
 }
 
 // Seconds of a token at the mean of two readings of a yardstick; 0 if nothing moves.
@@ -100,7 +101,7 @@ class BudgetBench {
       TRY(decoder_.step());
     }
     const Counts end = counts(engine_);
-    return Counts{end.seconds - begin.seconds, end.done - begin.done};
+    return Counts{end.seconds - begin.seconds, end.stolen - begin.stolen, end.done - begin.done};
   }
 
   // Sums over all tokens; `finish` divides.
@@ -113,6 +114,7 @@ class BudgetBench {
     entry_.disk_busy_s += spent.done.disk_busy_seconds;
     entry_.operations_s += spent.done.operation_seconds;
     entry_.watching_s += spent.done.watching_seconds;
+    entry_.stolen_s += spent.stolen;
     entry_.disk_floor_s += floor_seconds(read, before.disk_beside, after.disk_beside);
     entry_.disk_alone_floor_s += floor_seconds(read, before.disk_alone, after.disk_alone);
     // Memory has a load beside it only where something is read.
@@ -130,10 +132,11 @@ class BudgetBench {
   }
 
   void finish() {
-    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.unpack_s, &entry_.disk_busy_s,
-                        &entry_.operations_s, &entry_.watching_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s,
-                        &entry_.memory_floor_s, &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token,
-                        &entry_.trunk_bytes_per_token, &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
+    for (double* sum :
+         {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.unpack_s, &entry_.disk_busy_s, &entry_.operations_s,
+          &entry_.watching_s, &entry_.stolen_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s,
+          &entry_.memory_floor_s, &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token,
+          &entry_.trunk_bytes_per_token, &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
       *sum /= options_.tokens;
     entry_.ratio = entry_.s_per_token / std::max({entry_.disk_floor_s, entry_.memory_floor_s, 1e-12});
     entry_.expert_hit_rate = requests_ > 0 ? static_cast<double>(hits_) / static_cast<double>(requests_) : 0;

@@ -35,6 +35,7 @@ struct TokenBenchEntry {
   double unpack_s = 0;                                      // of a token, spent unpacking compressed weights
   double disk_busy_s = 0;                                   // of a token, with at least one read under way
   double operations_s = 0, watching_s = 0;                  // of a token, spent in operations and in timing them
+  double stolen_s = 0;  // of a token, of all processors together: what the host of a virtual machine took
   // The share of what is neither in a token that nobody times: choosing, keeping books, the walk itself.
   double outside_share() const {
     const double token = s_per_token - watching_s;
