@@ -18,6 +18,7 @@
 #include "compute/reference.h"
 #include "formats/format.h"
 #include "formats/stored_vector.h"
+#include "support/sweep.h"
 
 namespace sluice {
 namespace {
@@ -222,16 +223,18 @@ class EveryFormat : public ::testing::TestWithParam<Stored> {
 
 TEST_P(EveryFormat, MatmulOfAnyShapeEqualsTheReference) {
   Random random(1);
+  test::Sweep sweep;
   for (int cols : {1, 2, 3, 15, 16, 17, 31, 32, 33, 63, 64, 65, 95, 96, 100, 512, 513, 1000})
     for (int rows : {1, 2, 3, 4, 5, 6, 7, 8, 12, 13, 18, 70})
-      check_matmul(GetParam(), pick(random, 1, 70), usable(cols), rows, kKinds[pick(random, 0, 2)], random);
+      if (sweep.tries_next())
+        check_matmul(GetParam(), pick(random, 1, 70), usable(cols), rows, kKinds[pick(random, 0, 2)], random);
 }
 
 TEST_P(EveryFormat, MatmulOfAnyNumberOfOutputsEqualsTheReference) {
   Random random(2);
-  for (int outs = 1; outs <= 70; ++outs)
+  for (int outs = 1; outs <= 70; outs += test::sweep_stride())
     check_matmul(GetParam(), outs, usable(70), pick(random, 1, 9), Kind::awkward, random);
-  for (int rows = 1; rows <= 70; ++rows)
+  for (int rows = 1; rows <= 70; rows += test::sweep_stride())
     check_matmul(GetParam(), pick(random, 1, 40), usable(40), rows, Kind::awkward, random);
 }
 
@@ -244,8 +247,10 @@ TEST_P(EveryFormat, MatmulSharedByThreadsEqualsTheReference) {
 // A kernel may move a scale from the weights to the vector only while no product with it leaves the normal numbers.
 TEST_P(EveryFormat, VectorsAtTheEdgesOfTheRangeEqualTheReference) {
   Random random(11);
+  test::Sweep sweep;
   for (int exponent : {-148, -135, -130, -126, -123, -119, -112, 108, 114, 118, 122, 126, 127})
     for (int rows : {1, 3, 20}) {
+      if (!sweep.tries_next()) continue;
       const Weights w(GetParam().format->id, 150, 256, random, Kind::plain);
       Matrix x(rows, 256, random, Kind::plain);
       for (int row = 0; row < rows; ++row)
@@ -303,8 +308,10 @@ TEST_P(EveryFormat, ARowAloneEqualsTheRowInTheBatch) {
 TEST_P(EveryFormat, TransposedProductsEqualTheReference) {
   if (GetParam().numerics != Numerics::exact) GTEST_SKIP() << "they are the same in every mode";
   Random random(5);
+  test::Sweep sweep;
   for (int cols : {1, 2, 31, 32, 33, 64, 65, 96, 160, 250, 512})
     for (int rows : {1, 2, 3, 5, 20}) {
+      if (!sweep.tries_next()) continue;
       const Kind kind = kKinds[pick(random, 0, 2)];
       const Weights w(GetParam().format->id, pick(random, 1, 130), usable(cols), random, kind);
       const Matrix x(rows, w.view().shape.rows, random, kind);
@@ -348,7 +355,7 @@ TEST_P(EveryFormat, ManyProductsOfOneCallEqualTheReference) {
 // Heads of a projection are slices, which may begin inside of a block of scales.
 TEST_P(EveryFormat, SlicesOfRowsEqualTheReference) {
   Random random(12);
-  for (int repeat = 0; repeat < 12; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(12); ++repeat) {
     const int outs = pick(random, 200, 500), cols = usable(pick(random, 1, 300)), first = pick(random, 0, outs - 1);
     const Weights w(GetParam().format->id, outs, cols, random, kKinds[repeat % 3]);
     const WeightView slice = w.view().row_slice(first, pick(random, 1, outs - first));
@@ -539,7 +546,7 @@ Weights stored_vector_of(int count, Random& random, Kind kind) {
 
 TEST(CpuOps, VectorOperationsEqualTheReference) {
   Random random(7);
-  for (int repeat = 0; repeat < 60; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(60); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 9), runs = pick(random, 1, 4),
               run = repeat % 10 == 0 ? 3000 : pick(random, 1, 140);
@@ -596,25 +603,27 @@ TEST(CpuOps, VectorOperationsEqualTheReference) {
 
 // Arguments of the functions over their whole range, through the operations that expose them.
 TEST(CpuOps, FunctionsEqualTheReferenceOverAllOfFp32) {
-  constexpr int kWidth = 20'000;
+  const int width = test::cases(20'000);
+  const auto columns = static_cast<std::uint32_t>(width),
+             step = 13'421u * static_cast<std::uint32_t>(test::sweep_stride());
   for (std::uint32_t part = 0; part < 16; ++part) {
-    Matrix x(1, kWidth);
-    for (std::uint32_t i = 0; i < kWidth; ++i)
-      x.rows()[0][i] = std::bit_cast<float>((part * kWidth + i) * 13'421u);  // steps through all 2^32 patterns
-    const std::vector<float> zeros(kWidth), a_log = {0};
+    Matrix x(1, width);
+    for (std::uint32_t i = 0; i < columns; ++i)
+      x.rows()[0][i] = std::bit_cast<float>((part * columns + i) * step);  // steps through all 2^32 patterns
+    const std::vector<float> zeros(columns), a_log = {0};
     expect_same(
-        "sigmoid", [&](Ops& ops, Matrix& y) { ops.sigmoid(x.rows(), y.rows()); }, Matrix(1, kWidth));
+        "sigmoid", [&](Ops& ops, Matrix& y) { ops.sigmoid(x.rows(), y.rows()); }, Matrix(1, width));
     expect_same(
-        "tanh", [&](Ops& ops, Matrix& y) { ops.situ(x.rows(), x.rows(), 1, 1, y.rows()); }, Matrix(1, kWidth));
+        "tanh", [&](Ops& ops, Matrix& y) { ops.situ(x.rows(), x.rows(), 1, 1, y.rows()); }, Matrix(1, width));
     expect_same(
-        "exp", [&](Ops& ops, Matrix& y) { ops.kda_decay(x.rows(), a_log, zeros, 80, kWidth, y.rows()); },
-        Matrix(1, kWidth));
+        "exp", [&](Ops& ops, Matrix& y) { ops.kda_decay(x.rows(), a_log, zeros, 80, width, y.rows()); },
+        Matrix(1, width));
   }
 }
 
 TEST(CpuOps, SumsEqualTheReference) {
   Random random(8);
-  for (int repeat = 0; repeat < 30; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(30); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 6), n = pick(random, 1, 17),
               width = repeat % 10 == 0 ? 7168 : pick(random, 1, 200);
@@ -646,7 +655,7 @@ TEST(CpuOps, SumsEqualTheReference) {
 
 TEST(CpuOps, ShortConvolutionEqualsTheReference) {
   Random random(9);
-  for (int repeat = 0; repeat < 60; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(60); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 12), kernel = repeat % 2 == 0 ? 4 : pick(random, 1, 12);
     const int channels = repeat % 10 == 0 ? 5000 : pick(random, 1, 150);
@@ -662,7 +671,7 @@ TEST(CpuOps, ShortConvolutionEqualsTheReference) {
 
 TEST(CpuOps, KdaEqualsTheReference) {
   Random random(10);
-  for (int repeat = 0; repeat < 60; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(60); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 7), heads = pick(random, 1, 12);
     const int dim = repeat % 4 == 0 ? 128 : repeat % 4 == 1 ? 16 * pick(random, 1, 6) : pick(random, 1, 70);
@@ -696,7 +705,7 @@ struct Keys {
 
 TEST(CpuOps, LatentAttentionEqualsTheReference) {
   Random random(11);
-  for (int repeat = 0; repeat < 40; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(40); ++repeat) {
     const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
     const int rows = pick(random, 1, 5), heads = pick(random, 1, 9), first = pick(random, 0, 200);
     const bool large = repeat % 5 == 0;
@@ -715,7 +724,7 @@ TEST(CpuOps, LatentAttentionEqualsTheReference) {
 
 TEST(CpuOps, RopeEqualsTheReference) {
   Random random(12);
-  for (int repeat = 0; repeat < 90; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(90); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 6), heads = pick(random, 1, 20), pairs = pick(random, 1, 70);
     const int before = pick(random, 0, 9), head_width = before + 2 * pairs + pick(random, 0, 9);
@@ -733,7 +742,7 @@ TEST(CpuOps, RopeEqualsTheReference) {
 
 TEST(CpuOps, HeadAttentionEqualsTheReference) {
   Random random(13);
-  for (int repeat = 0; repeat < 40; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(40); ++repeat) {
     const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
     const int rows = pick(random, 1, 5), kv_heads = pick(random, 1, 5), heads = kv_heads * pick(random, 1, 9);
     const int first = pick(random, 0, 200), dim = repeat % 5 == 0 ? 128 : pick(random, 1, 90);
@@ -751,7 +760,7 @@ TEST(CpuOps, HeadAttentionEqualsTheReference) {
 // Query rows with choices of their own, from one position to everything; blocks that nobody chose from are skipped.
 TEST(CpuOps, SparseAttentionEqualsTheReference) {
   Random random(14);
-  for (int repeat = 0; repeat < 40; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(40); ++repeat) {
     const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
     const int rows = pick(random, 1, 5), heads = pick(random, 1, 9), positions = pick(random, rows, 500);
     const int latent = pick(random, 1, 90), rope = pick(random, 0, 40), width = latent + rope;
@@ -801,7 +810,7 @@ TEST(CpuOps, ChoosingEverythingIsDenseAttention) {
 // Windows that begin inside a page, with no entries, all of them or chosen ones behind them.
 TEST(CpuOps, WindowAttentionEqualsTheReference) {
   Random random(17);
-  for (int repeat = 0; repeat < 60; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(60); ++repeat) {
     const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
     const int rows = pick(random, 1, 5), heads = pick(random, 1, 9), first = pick(random, 0, 200);
     const int dim = repeat % 5 == 0 ? 512 : pick(random, 1, 90), window = pick(random, 1, 150);
@@ -836,7 +845,7 @@ TEST(CpuOps, WindowAttentionEqualsTheReference) {
 
 TEST(CpuOps, StreamsAndPoolsEqualTheReference) {
   Random random(18);
-  for (int repeat = 0; repeat < 90; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(90); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 6), streams = repeat % 2 == 0 ? 4 : pick(random, 1, kMostStreams);
     const int width = repeat % 10 == 0 ? 2500 : pick(random, 1, 90);
@@ -865,7 +874,7 @@ TEST(CpuOps, StreamsAndPoolsEqualTheReference) {
 
 TEST(CpuOps, IndexScoresEqualTheReference) {
   Random random(16);
-  for (int repeat = 0; repeat < 40; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(40); ++repeat) {
     const Kind kind = repeat % 8 == 7 ? Kind::wild : repeat % 4 == 3 ? Kind::awkward : Kind::plain;
     const bool large = repeat % 5 == 0;
     const int rows = pick(random, 1, 5), heads = large ? 32 : pick(random, 1, 9), positions = pick(random, 1, 300);
@@ -898,7 +907,7 @@ float choosable(Random& random, Kind kind, int how) {
 
 TEST(CpuOps, ChoicesEqualTheReference) {
   Random random(19);
-  for (int repeat = 0; repeat < 300; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(300); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int how = repeat / 3 % 3, rows = pick(random, 1, 5), groups = repeat % 4 == 0 ? pick(random, 2, 9) : 1;
     const int width = groups * (repeat % 20 == 1 ? 3000 : pick(random, groups > 1 ? 2 : 1, 150));
@@ -921,7 +930,7 @@ TEST(CpuOps, ChoicesEqualTheReference) {
 
 TEST(CpuOps, WeightsOfStreamsEqualTheReference) {
   Random random(20);
-  for (int repeat = 0; repeat < 120; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(120); ++repeat) {
     const Kind kind = kKinds[repeat % 3];
     const int rows = pick(random, 1, 7), n = repeat % 2 == 0 ? 4 : pick(random, 1, kMostStreams);
     const bool whole = repeat % 5 != 0;
@@ -942,7 +951,7 @@ TEST(CpuOps, WeightsOfStreamsEqualTheReference) {
 // Exponents over the whole range of double's exp, results that are subnormal or out of range among them.
 TEST(CpuOps, ExponentialsInDoubleEqualTheReference) {
   Random random(21);
-  for (int repeat = 0; repeat < 40; ++repeat) {
+  for (int repeat = 0; repeat < test::cases(40); ++repeat) {
     const int count = repeat % 8 == 0 ? 5000 : pick(random, 1, 70);
     std::vector<float> x = numbers(count, random, repeat % 4 == 3 ? Kind::wild : Kind::awkward);
     const float spread = std::ldexp(1.f, pick(random, -4, 9));
