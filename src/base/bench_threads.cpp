@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/median.h"
+#include "base/seconds.h"
 #include "base/thread_pool.h"
 
 namespace sluice {
@@ -18,8 +19,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kRounds = 9;
 constexpr int kLittleSteps = 2'000;
 constexpr int kChunks = 64, kChunkSteps = 20'000;  // a chunk of work takes some tens of microseconds
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 void busy_for(double seconds) {
   const Clock::time_point begin = Clock::now();

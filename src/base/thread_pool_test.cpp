@@ -1,6 +1,7 @@
 // Tests of thread_pool.h and cpu_quota.h: every item exactly once whatever the threads, nothing stalls, quotas are
 // read.
 #include "base/thread_pool.h"
+#include "base/seconds.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,7 +20,6 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 TEST(ThreadPool, CoversEveryItemOnce) {
   for (int threads : {1, 2, 3, 5}) {

@@ -1,18 +1,12 @@
 // See operation_clock.h.
 #include "engine/operation_clock.h"
 
+#include "base/seconds.h"
+
 namespace sluice {
 
-namespace {
-
-using Clock = Profile::Clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
-}  // namespace
-
 OperationClock::OperationClock(Ops& timed, Profile* profile)
-    : profile_(profile), watched_(timed, [this](std::string_view name, Clock::time_point begin) {
+    : profile_(profile), watched_(timed, [this](std::string_view name, Profile::Clock::time_point begin) {
         seconds_ += seconds_since(begin);
         ++operations_;
         if (profile_ != nullptr) profile_->add("operation", name, begin);
@@ -24,7 +18,7 @@ void OperationClock::measure_looking() {
   constexpr int kLooks = 1000;
   for (int look = 0; look < kLooks; ++look) watched_.nothing();  // until everything is at hand
   seconds_ = 0;
-  const Clock::time_point begin = Clock::now();
+  const Profile::Clock::time_point begin = Profile::Clock::now();
   for (int look = 0; look < kLooks; ++look) watched_.nothing();
   all_of_a_look_ = seconds_since(begin) / kLooks;
   seen_of_a_look_ = seconds_ / kLooks;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/seconds.h"
 #include "generate/prompt_lookup.h"
 
 namespace sluice {
@@ -14,8 +15,6 @@ std::span<const float> logits_for(const Engine& engine, int row, int id) {
   const std::span<const float> choosable = engine.choosable_logits(row);
   return static_cast<std::size_t>(id) < choosable.size() ? choosable : engine.logits(row);
 }
-
-double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
@@ -239,8 +238,8 @@ void Sequence::take_forced() {
 void Sequence::end() {
   if (failed_) return listener_->finished(tl::unexpected<Error>(std::move(*failed_)));
   const Clock::time_point now = Clock::now();
-  made_.prefill_seconds = seconds((decoding_ ? decoding_since_ : now) - began_);
-  made_.decode_seconds = decoding_ ? seconds(now - decoding_since_) : 0;
+  made_.prefill_seconds = in_seconds((decoding_ ? decoding_since_ : now) - began_);
+  made_.decode_seconds = decoding_ ? in_seconds(now - decoding_since_) : 0;
   made_.finish = finish_.value_or(Finish::cancelled);
   made_.logits_hash = hash_.hex();
   listener_->finished(std::move(made_));

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/seconds.h"
 #include "io/aligned.h"
 #include "io/open_queue.h"
 
@@ -15,8 +16,6 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 constexpr std::uint64_t kTrialBytes = std::uint64_t{256} << 10, kFewestBytes = std::uint64_t{64} << 10;
 constexpr std::chrono::milliseconds kGlance{20};  // how long an interrupt may wait to be seen

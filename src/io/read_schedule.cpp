@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/seconds.h"
 
 namespace sluice {
 
@@ -40,8 +41,6 @@ Window cut(ReadRequest& request, std::uint64_t most_bytes) {
   if (rest.begin >= rest.wanted_end) ++request.window;
   return piece;
 }
-
-double seconds(ReadSchedule::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
@@ -188,7 +187,7 @@ void ReadSchedule::fall_back(ReadPiece& piece, const Error& why, Clock::time_poi
 std::shared_ptr<ReadRequest> ReadSchedule::finish(ReadPiece piece, Result<> status, Clock::time_point now) {
   ReadRequest& request = *piece.request;
   sources_.end(piece.source, piece.window.bytes(), status.has_value(), now);
-  if (--active_ == 0) stats_.busy_seconds += seconds(now - busy_since_);
+  if (--active_ == 0) stats_.busy_seconds += in_seconds(now - busy_since_);
   if (!status) {
     if (!request.error) request.error = std::move(status.error());
     // The rest need not be read. A line that has it counts without it from now on.
@@ -234,7 +233,7 @@ void ReadSchedule::hurry(std::uint64_t tag, const Landings& landings) {
 
 ReadStats ReadSchedule::stats(Clock::time_point now) const {
   ReadStats stats = stats_;
-  if (active_ > 0) stats.busy_seconds += seconds(now - busy_since_);
+  if (active_ > 0) stats.busy_seconds += in_seconds(now - busy_since_);
   return stats;
 }
 

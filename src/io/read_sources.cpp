@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/counter_random.h"
+#include "base/seconds.h"
 
 namespace sluice {
 
@@ -19,8 +20,6 @@ constexpr double kMemory = 0.2;  // seconds after which what was seen counts for
 // Seconds of reading that it counts for at least: a piece that takes less does not say much.
 constexpr double kLeastMemory = 4e-3;
 constexpr double kRest = 100;  // times as long as it takes, before a source is tried again
-
-double seconds(ReadSources::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
@@ -47,7 +46,7 @@ ReadSources::ReadSources(std::vector<ReadSource> sources, std::function<void(con
 // The share of what was seen that counts now.
 double ReadSources::kept(const Source& source, Clock::time_point now) {
   if (source.seen_seconds <= kLeastMemory) return 1;
-  return std::max(std::exp(-seconds(now - source.seen) / kMemory), kLeastMemory / source.seen_seconds);
+  return std::max(std::exp(-in_seconds(now - source.seen) / kMemory), kLeastMemory / source.seen_seconds);
 }
 
 // Bytes a second that it brings; if all that is under way came now, it would not be more.
@@ -58,7 +57,7 @@ double ReadSources::rate(const Source& source, Clock::time_point now) const {
   if (source.flying > 0 && source.seen_seconds > 0) {
     const double share = kept(source, now);
     const double at_most = (share * source.seen_bytes + static_cast<double>(source.flying_bytes)) /
-                           (share * source.seen_seconds + seconds(now - source.busy_since));
+                           (share * source.seen_seconds + in_seconds(now - source.busy_since));
     rate = std::min(rate, at_most);
   }
   return std::max(rate, 1.0);
@@ -103,7 +102,7 @@ bool ReadSources::trial_due(int source, Clock::time_point now) {
   Source& self = all_[static_cast<std::size_t>(source)];
   if (self.stats.out || self.flying > 0) return false;
   if (self.seen == Clock::time_point{}) self.seen = now;
-  return seconds(now - self.seen) > kRest * static_cast<double>(kTrialBytes) / rate(self, now);
+  return in_seconds(now - self.seen) > kRest * static_cast<double>(kTrialBytes) / rate(self, now);
 }
 
 void ReadSources::begin(int source, std::uint64_t bytes, Clock::time_point now) {
@@ -125,7 +124,7 @@ void ReadSources::end(int source, std::uint64_t bytes, bool brought, Clock::time
 void ReadSources::measure(Source& source, std::uint64_t bytes, Clock::time_point now) {
   const double share = kept(source, now);
   source.seen_bytes = share * source.seen_bytes + static_cast<double>(bytes);
-  source.seen_seconds = share * source.seen_seconds + seconds(now - source.busy_since);
+  source.seen_seconds = share * source.seen_seconds + in_seconds(now - source.busy_since);
   source.seen = source.busy_since = now;
   source.stats.bytes_per_second = source.seen_bytes / std::max(source.seen_seconds, 1e-9);
 }

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/counter_random.h"
 #include "base/function_ref.h"
+#include "base/seconds.h"
 #include "compute/kernel_table.h"
 #include "io/aligned.h"
 
@@ -20,8 +21,6 @@ namespace sluice {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 double rate(std::uint64_t bytes, double seconds) { return static_cast<double>(bytes) / std::max(seconds, 1e-9); }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/seconds.h"
 #include "formats/format.h"
 #include "io/aligned.h"
 
@@ -19,8 +20,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kPart = std::uint64_t{1} << 20, kFewestBytes = 4 * kPart;
 constexpr double kSeconds = 0.1;
 constexpr int kMostPasses = 64;
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // The best rate of passes over `bytes`: neighbours and page faults only make a pass slower.
 template <class Pass>

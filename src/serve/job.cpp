@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
+#include "base/seconds.h"
+
 namespace sluice::serve {
 
 namespace {
 
 constexpr std::chrono::seconds kKeepAlive{5};  // proxies cut connections that are silent for long
-
-double seconds(Job::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
 
@@ -138,7 +138,7 @@ void Job::on_piece(std::size_t choice, Piece piece, std::size_t new_tokens) {
   if (over_) return;
   const Clock::time_point now = Clock::now();
   if (new_tokens > 0) {
-    around_.metrics->token(first_token_ ? seconds(now - last_token_) : seconds(now - began_), !first_token_);
+    around_.metrics->token(first_token_ ? in_seconds(now - last_token_) : in_seconds(now - began_), !first_token_);
     first_token_ = true;
     last_token_ = now;
     usage_.completion_tokens += new_tokens;
@@ -185,7 +185,7 @@ void Job::close(int status) {
   over_ = true;
   cancel_->request();
   around_.over(status);
-  around_.metrics->generation(status, usage_, seconds(Clock::now() - began_));
+  around_.metrics->generation(status, usage_, in_seconds(Clock::now() - began_));
 }
 
 }  // namespace sluice::serve
