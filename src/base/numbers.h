@@ -16,6 +16,7 @@ constexpr std::uint16_t f32_to_bf16(float value) {
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);  // quiet NaN
   return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
+constexpr float rounded_to_bf16(float value) { return bf16_to_f32(f32_to_bf16(value)); }
 
 // f16 (IEEE binary16).
 constexpr float f16_to_f32(std::uint16_t bits) {

@@ -16,8 +16,6 @@ namespace {
 
 constexpr float kE2m1Largest = 6.f;
 
-float bf16(float value) { return bf16_to_f32(f32_to_bf16(value)); }
-
 // The least power of two that is not below a normal number; NaN for what is no finite one.
 float power_above(float value) {
   if (!std::isfinite(value)) return std::numeric_limits<float>::quiet_NaN();
@@ -68,7 +66,7 @@ void each_run(Rows x, int width, Work work) {
 
 void round_to_bf16(Rows x) {
   for (int row = 0; row < x.rows; ++row)
-    for (float& value : x[row]) value = bf16(value);
+    for (float& value : x[row]) value = rounded_to_bf16(value);
 }
 
 void round_to_fp8(Rows x, int block) {
@@ -93,10 +91,10 @@ void hadamard(Rows x, int width) {
 void rms_norm_in_bf16(Rows x, int width, float eps) {
   each_run(x, width, [&](std::span<float> run) {
     float sum = 0;
-    for (const float value : run) sum = sum + bf16(value * value);
-    const float mean = bf16(sum / static_cast<float>(width));
-    const float factor = bf16(1.0f / std::sqrt(bf16(mean + eps)));
-    for (float& value : run) value = bf16(value * factor);
+    for (const float value : run) sum = sum + rounded_to_bf16(value * value);
+    const float mean = rounded_to_bf16(sum / static_cast<float>(width));
+    const float factor = rounded_to_bf16(1.0f / std::sqrt(rounded_to_bf16(mean + eps)));
+    for (float& value : run) value = rounded_to_bf16(value * factor);
   });
 }
 

@@ -8,11 +8,7 @@
 
 namespace sluice {
 
-using namespace exact_constants;
-
 namespace {
-
-float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
 // p · 2^n with one rounding; two factors because 2^n alone may be subnormal or infinite. Requires: -252 <= n <= 254.
 float scale_by_power(float p, std::int32_t n) {
@@ -24,6 +20,7 @@ float scale_by_power(float p, std::int32_t n) {
 }  // namespace
 
 float exact_exp(float x) {
+  using namespace exact_constants;
   if (x != x) return x;
   x = kExpLowest > x ? kExpLowest : x;
   x = kExpHighest < x ? kExpHighest : x;
@@ -54,6 +51,7 @@ float exact_sigmoid(float x) {
 }
 
 float exact_tanh(float x) {
+  using namespace exact_constants;
   const float size = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fffffffu);
   float result;
   if (size < kTanhSmall) {
@@ -72,6 +70,7 @@ float exact_tanh(float x) {
 }
 
 float exact_softplus(float x) {
+  using namespace exact_constants;
   const float e = exact_exp(x < 0.f ? x : -x);  // exp(-|x|): never overflows
   const float s = e / (2.f + e), z = s * s;
   float q = fma(kAtanh17, z, kAtanh15);

@@ -8,6 +8,7 @@
 
 namespace sluice {
 
+inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }  // a · b + c, rounded once
 float exact_exp(float x);
 float exact_sigmoid(float x);
 float exact_tanh(float x);

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t kLanes = 16, kBlock = 32;
 
-float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Lanes 16 -> 8 -> 4 -> 2 -> 1, each time the upper half added to the lower.
@@ -457,8 +456,6 @@ struct CacheView {
   bool bf16_weights = false;  // see WindowAttention
 };
 
-float bf16(float value) { return bf16_to_f32(f32_to_bf16(value)); }
-
 // "attention, one block": positions `seen` of one page.
 SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, std::span<const int> seen, float scale) {
   const float* const page = cache.pages[at(seen.front() / kAttentionBlock)];
@@ -472,7 +469,7 @@ SoftmaxPart attend_block(std::span<const float> query, const CacheView& cache, s
   for (std::size_t s = 0; s < scores.size(); ++s) {
     const float e = exact_exp(scores[s] - part.m);
     part.l = part.l + e;
-    const float weight = cache.bf16_weights ? bf16(e) : e;
+    const float weight = cache.bf16_weights ? rounded_to_bf16(e) : e;
     for (std::size_t c = 0; c < part.a.size(); ++c) part.a[c] = fma(weight, row(s)[cache.value + c], part.a[c]);
   }
   return part;
@@ -587,10 +584,10 @@ void ReferenceOps::index_scores(const IndexScores& scores) {
       float sum = 0;
       for (std::size_t head = 0; head < at(scores.heads); ++head) {
         const float dot = lane_dot(scores.query[row].subspan(head * dim, dim), key), weight = scores.weights[row][head];
-        const float score = scores.bf16 ? bf16(dot) : dot, positive = score > 0 ? score : 0;
-        sum = scores.bf16 ? sum + bf16(weight * positive) : fma(weight, positive, sum);
+        const float score = scores.bf16 ? rounded_to_bf16(dot) : dot, positive = score > 0 ? score : 0;
+        sum = scores.bf16 ? sum + rounded_to_bf16(weight * positive) : fma(weight, positive, sum);
       }
-      scores.out[row][at(s)] = scores.bf16 ? bf16(sum) : sum;
+      scores.out[row][at(s)] = scores.bf16 ? rounded_to_bf16(sum) : sum;
     }
 }
 

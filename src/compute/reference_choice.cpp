@@ -12,14 +12,13 @@ namespace sluice {
 
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 // The `count` columns of the largest numbers, rising; ties go to the lower column.
 std::vector<int> largest(std::span<const float> numbers, int count) {
   std::vector<int> columns(numbers.size());
   std::iota(columns.begin(), columns.end(), 0);
-  std::ranges::stable_sort(columns, std::greater<>(), [&](int column) { return numbers[at(column)]; });
-  columns.resize(at(count));
+  std::ranges::stable_sort(columns, std::greater<>(),
+                           [&](int column) { return numbers[static_cast<std::size_t>(column)]; });
+  columns.resize(static_cast<std::size_t>(count));
   std::ranges::sort(columns);
   return columns;
 }
@@ -35,7 +34,7 @@ void ReferenceOps::choose(const Choice& choice) {
       numbers[column] = numbers[column] + choice.bias[column];
     std::ranges::transform(numbers, numbers.begin(), nan_as_least);
     if (choice.groups > 1) {
-      const std::size_t width = numbers.size() / at(choice.groups);
+      const std::size_t width = numbers.size() / static_cast<std::size_t>(choice.groups);
       std::vector<float> worth;
       for (std::size_t first = 0; first < numbers.size(); first += width) {
         std::vector<float> group(numbers.begin() + static_cast<std::ptrdiff_t>(first),
