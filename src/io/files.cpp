@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -23,13 +23,6 @@
 namespace sluice {
 
 namespace {
-
-constexpr std::size_t kLargestRead = std::size_t{1} << 30;  // Linux cuts a read at 2 GiB - 4 KiB
-
-std::string reason(int number) {
-  char text[128] = "";
-  return ::strerror_r(number, text, sizeof text);
-}
 
 class Descriptor {  // move-only
  public:
@@ -91,7 +84,7 @@ class PosixFiles final : public Files {
     if (got < 0)
       return fail(ErrorKind::io,
                   fmt::format("{}: reading {} bytes at offset {} failed: {}", source.path, wanted, offset,
-                              reason(static_cast<int>(-got))),
+                              std::generic_category().message(static_cast<int>(-got))),
                   "check the disk and its cable or network mount, then try again");
     if (drop_) give_pages_back(source, offset, static_cast<std::uint64_t>(got));
     return static_cast<std::size_t>(got);

@@ -21,6 +21,9 @@ enum class IoMode {
   drop,       // through the page cache, and the pages are given back after each read
 };
 
+// Bytes of one read at most: Linux cuts it at 2 GiB - 4 KiB.
+inline constexpr std::size_t kLargestRead = std::size_t{1} << 30;
+
 // Who reads in the background.
 enum class ReadEngine {
   automatic,  // as measured best: docs/reading.md

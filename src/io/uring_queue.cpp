@@ -13,7 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,13 +26,7 @@ namespace sluice {
 namespace {
 
 constexpr int kMostAttempts = 100;  // in a row that the kernel breaks off without a reason of the disk's
-constexpr std::size_t kLargestRead = std::size_t{1} << 30;
 constexpr std::uint64_t kBell = 0;  // user data of the eventfd's read; flight n has n + 1
-
-std::string reason(int number) {
-  char text[128] = "";
-  return ::strerror_r(number, text, sizeof text);
-}
 
 // Zero or a negative error number. A ring that does not know plain reads (before Linux 5.6) counts as none.
 int open_ring(::io_uring& ring, unsigned entries) {
@@ -69,7 +63,8 @@ class RingQueue final : public ScheduledQueue {
 
   Result<> start() {
     const int status = open_ring(ring_, static_cast<unsigned>(flights_.size()) + 1);
-    if (status != 0) return fail(ErrorKind::unsupported, "io_uring cannot be used: " + reason(-status));
+    if (status != 0)
+      return fail(ErrorKind::unsupported, "io_uring cannot be used: " + std::generic_category().message(-status));
     has_ring_ = true;
     bell_ = ::eventfd(0, EFD_CLOEXEC);
     const auto body = [](void* queue) -> void* {
@@ -225,7 +220,7 @@ class RingQueue final : public ScheduledQueue {
 
 std::optional<std::string> ring_refusal() {
   ::io_uring ring{};
-  if (const int status = open_ring(ring, 1); status != 0) return reason(-status);
+  if (const int status = open_ring(ring, 1); status != 0) return std::generic_category().message(-status);
   ::io_uring_queue_exit(&ring);
   return std::nullopt;
 }
