@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/text_file.h"
+#include "checkpoint/shard_names.h"
 #include "io/output_file.h"
 
 namespace sluice {
@@ -27,7 +28,6 @@ constexpr std::size_t kSumBytes = sizeof(std::uint64_t), kRunBytes = 3 * sizeof(
 constexpr const char* kRewrite = "`sluice verify MODEL --write` writes it anew; without it nothing is checked";
 
 std::string path_in(const std::string& directory) { return (fs::path(directory) / kChecksumsFile).string(); }
-std::string name_of(const std::string& path) { return fs::path(path).filename().string(); }
 
 template <class Number>
 void put(std::string& text, Number number) {
@@ -122,7 +122,7 @@ class Reader {
     std::map<std::string_view, KnownFile*> by_name;
     for (KnownFile& file : files_) by_name[file.name] = &file;
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
-      const std::string name = name_of(shards_[shard]);
+      const std::string name = file_name(shards_[shard]);
       const auto known = by_name.find(name);
       if (known == by_name.end()) return wrong(fmt::format("belongs to other shards: it does not know {}", name));
       std::error_code failed;
@@ -185,7 +185,7 @@ Result<> Checksums::write(const std::string& directory) const {
     std::error_code failed;
     const std::uint64_t bytes = fs::file_size(paths_[file], failed);
     if (failed) return fail(ErrorKind::io, fmt::format("{}: {}", paths_[file], failed.message()));
-    const std::string name = name_of(paths_[file]);
+    const std::string name = file_name(paths_[file]);
     put(text, bytes);
     put(text, counts[file]);
     put(text, static_cast<std::uint32_t>(name.size()));

@@ -5,11 +5,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <span>
 
 #include "base/check.h"
+#include "checkpoint/shard_names.h"
 #include "checkpoint/source_reader.h"
 #include "io/extent.h"
 
@@ -61,7 +61,7 @@ Result<std::string> fingerprint(std::string_view config, const TensorIndex& inde
   hash.add(config);
   SourceReader reader(files);
   for (int file = 0; file < files.count(); ++file) {
-    hash.add(std::filesystem::path(files.path(file)).filename().string());
+    hash.add(file_name(files.path(file)));
     hash.add(files.size(file));
     for (const TensorRecord& tensor : index.tensors_of(file)) {
       hash.add(tensor.name());
@@ -80,7 +80,7 @@ Result<std::string> quick_fingerprint(std::string_view config, const Files& file
   SourceReader reader(files);
   for (int file = 0; file < files.count(); ++file) {
     const std::uint64_t size = files.size(file);
-    hash.add(std::filesystem::path(files.path(file)).filename().string());
+    hash.add(file_name(files.path(file)));
     hash.add(size);
     if (size > 0) TRY(add_page(hash, reader, file, page_floor(size / 2), size));
   }

@@ -24,8 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAnother = "choose one in a folder that may be written";
-constexpr const char* kConfig = "config.json";
-constexpr const char* kUnfinished = "config.json.unfinished";
 constexpr const char* kBegun = "config.json.unfinished.part";  // left by a writer that was killed at its first step
 
 std::optional<std::string> text_of(const fs::path& path) {
@@ -58,13 +56,13 @@ std::string OutputDirectory::file(std::string_view name) const { return (fs::pat
 
 OutputDirectory::State OutputDirectory::look() const {
   if (is_empty(path_)) return State::empty;
-  if (const auto config = text_of(file(kConfig))) return *config == config_ ? State::finished : State::foreign;
-  return text_of(file(kUnfinished)) == config_ ? State::unfinished : State::foreign;
+  if (const auto config = text_of(file(kConfigFile))) return *config == config_ ? State::finished : State::foreign;
+  return text_of(file(kUnfinishedConfig)) == config_ ? State::unfinished : State::foreign;
 }
 
 std::string OutputDirectory::other_config() const {
-  auto text = text_of(file(kConfig));
-  if (!text) text = text_of(file(kUnfinished));
+  auto text = text_of(file(kConfigFile));
+  if (!text) text = text_of(file(kUnfinishedConfig));
   return text.value_or("");
 }
 
@@ -99,14 +97,14 @@ Result<> OutputDirectory::begin() {
   if (now == State::unfinished) return {};
   if (now != State::empty)
     return fail(ErrorKind::bad_input, fmt::format("{}: another program has written there", path_), "start again");
-  return write_text_file(file(kUnfinished), config_);
+  return write_text_file(file(kUnfinishedConfig), config_);
 }
 
 Result<> OutputDirectory::finish() {
   ::fsync(hold_);  // the names of all the others before this one's
   std::error_code failed;
-  fs::rename(file(kUnfinished), file(kConfig), failed);
-  if (failed) return fail(ErrorKind::io, fmt::format("{}: {}", file(kConfig), failed.message()));
+  fs::rename(file(kUnfinishedConfig), file(kConfigFile), failed);
+  if (failed) return fail(ErrorKind::io, fmt::format("{}: {}", file(kConfigFile), failed.message()));
   ::fsync(hold_);
   return {};
 }

@@ -15,6 +15,9 @@
 
 namespace sluice {
 
+inline constexpr const char* kConfigFile = "config.json";
+inline constexpr const char* kUnfinishedConfig = "config.json.unfinished";  // its name until the end
+
 class OutputDirectory {
  public:
   enum class State { empty, unfinished, finished, foreign };  // empty: or not there yet

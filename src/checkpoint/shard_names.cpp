@@ -69,7 +69,7 @@ std::vector<std::string> find_shards(const std::string& directory) {
 std::vector<std::string> missing_shards(const std::vector<std::string>& paths) {
   std::map<std::pair<std::string, std::string>, std::pair<ShardName, std::set<int>>> series;
   for (const std::string& path : paths)
-    if (const auto shard = parse_name(std::filesystem::path(path).filename().string())) {
+    if (const auto shard = parse_name(file_name(path))) {
       auto& [first, numbers] =
           series.try_emplace({shard->series, shard->total_digits}, *shard, std::set<int>{}).first->second;
       numbers.insert(shard->number);
@@ -84,5 +84,7 @@ std::vector<std::string> missing_shards(const std::vector<std::string>& paths) {
   }
   return missing;
 }
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 }  // namespace sluice

@@ -12,4 +12,7 @@ std::vector<std::string> find_shards(const std::string& directory);
 // File names that the numbering of `paths` promises and that are not among them, in order.
 std::vector<std::string> missing_shards(const std::vector<std::string>& paths);
 
+// A path without its directory.
+std::string file_name(const std::string& path);
+
 }  // namespace sluice

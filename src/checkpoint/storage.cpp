@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <initializer_list>
 #include <iterator>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "checkpoint/shard_names.h"
 #include "formats/bf16_stream.h"
 #include "formats/format.h"
 
@@ -53,7 +53,7 @@ Problem wrong(std::string problem) { return Problem({{}, std::move(problem)}); }
 
 std::string place(const TensorIndex& index, const TensorRecord& tensor) {
   const std::string& path = index.files()[tensor.file];
-  return fmt::format("{} in {}", in_quotes(tensor.name()), std::filesystem::path(path).filename().string());
+  return fmt::format("{} in {}", in_quotes(tensor.name()), file_name(path));
 }
 
 // Sizes of 1 do not count: [n, 1, 4] is [n, 4] and [n] is [1, n].

@@ -14,14 +14,12 @@
 #include <utility>
 
 #include "base/units.h"
+#include "checkpoint/output_directory.h"
 
 namespace sluice {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kConfig = "config.json";
-constexpr const char* kUnfinished = "config.json.unfinished";
 
 // A shard ready to be written: its layout and, for each tensor in file order, how to fill it.
 struct Shard {
@@ -30,7 +28,7 @@ struct Shard {
   std::vector<std::uint64_t> keys;
 };
 
-Result<Shard> lay_out(const std::vector<SynthTensor>& tensors, std::uint64_t seed) {
+Result<Shard> lay_out_shard(const std::vector<SynthTensor>& tensors, std::uint64_t seed) {
   std::vector<StoredTensor> stored;
   std::unordered_map<std::string_view, const ValueRule*> rules;
   for (const SynthTensor& tensor : tensors) {
@@ -47,21 +45,21 @@ Result<Shard> lay_out(const std::vector<SynthTensor>& tensors, std::uint64_t see
 }
 
 // Everything about one run of write_synth that its steps share.
-class Writer {
+class SynthWriter {
  public:
-  Writer(const SynthCheckpoint& checkpoint, fs::path directory, const SynthRun& run, SynthProgress progress)
+  SynthWriter(const SynthCheckpoint& checkpoint, fs::path directory, const SynthRun& run, SynthProgress progress)
       : checkpoint_(checkpoint), directory_(std::move(directory)), run_(run), progress_(progress) {}
 
   Result<SynthOutcome> write() {
     TRY_TAKE(const bool finished, look_around());
     if (finished) return SynthOutcome::already_there;
     for (const std::vector<SynthTensor>& tensors : checkpoint_.shards) {
-      TRY_TAKE(Shard shard, lay_out(tensors, checkpoint_.seed));
+      TRY_TAKE(Shard shard, lay_out_shard(tensors, checkpoint_.seed));
       total_ += shard.layout.file_bytes();
       shards_.push_back(std::move(shard));
     }
     TRY(check_room());
-    TRY(write_text_file(path_of(kUnfinished), checkpoint_.config));
+    TRY(write_text_file(path_of(kUnfinishedConfig), checkpoint_.config));
     std::vector<SafetensorsLayout> layouts;
     for (std::size_t index = 0; index < shards_.size(); ++index) {
       TRY(write_shard(index));
@@ -70,8 +68,8 @@ class Writer {
     TRY(write_safetensors_index(directory_.string(), layouts));
     for (const SynthText& text : checkpoint_.texts) TRY(write_text_file(path_of(text.name), text.text));
     std::error_code failed;
-    fs::rename(path_of(kUnfinished), path_of(kConfig), failed);
-    if (failed) return fail(ErrorKind::io, fmt::format("{}: {}", path_of(kConfig), failed.message()));
+    fs::rename(path_of(kUnfinishedConfig), path_of(kConfigFile), failed);
+    if (failed) return fail(ErrorKind::io, fmt::format("{}: {}", path_of(kConfigFile), failed.message()));
     return SynthOutcome::written;
   }
 
@@ -95,8 +93,8 @@ class Writer {
     if (failed)
       return fail(ErrorKind::bad_input,
                   fmt::format("{}: cannot use this directory: {}", directory_.string(), failed.message()));
-    if (holds_config(kConfig)) return true;
-    resumed_ = holds_config(kUnfinished);
+    if (holds_config(kConfigFile)) return true;
+    resumed_ = holds_config(kUnfinishedConfig);
     if (empty || resumed_) return false;
     return fail(ErrorKind::bad_input, fmt::format("{}: holds something else already", directory_.string()),
                 "Nothing is overwritten: choose a new directory or empty this one.");
@@ -163,7 +161,7 @@ std::uint64_t synth_bytes(const SynthCheckpoint& checkpoint) {
 
 Result<SynthOutcome> write_synth(const SynthCheckpoint& checkpoint, const std::string& directory, const SynthRun& run,
                                  SynthProgress progress) {
-  return Writer(checkpoint, directory, run, progress).write();
+  return SynthWriter(checkpoint, directory, run, progress).write();
 }
 
 }  // namespace sluice

@@ -12,7 +12,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "base/counted.h"
 #include "base/text_file.h"
 #include "base/units.h"
+#include "checkpoint/shard_names.h"
 
 namespace sluice {
 
@@ -103,8 +103,6 @@ Result<SafetensorsHeader> HeaderReader::read(const std::string& path, int number
   std::memset(buffer_.get() + length, 0, HeaderParser::padding());
   return parser_.parse({buffer_.get(), length}, {path, number, file_bytes, kLengthBytes + length});
 }
-
-std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 std::uint64_t hash_of(std::string_view name) { return std::hash<std::string_view>{}(name); }
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/share.h"
 #include "base/text_file.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
@@ -136,11 +137,7 @@ Result<TextDamage> predictions(const CompareFlags& flags, Task task) {
                       [&](std::size_t done) { shown.at(done); });
 }
 
-double share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-nlohmann::json to_json(const Kinds& kinds, const std::optional<TextDamage>& text) {
+nlohmann::json damage_json(const Kinds& kinds, const std::optional<TextDamage>& text) {
   nlohmann::json json = {{"weights", nlohmann::json::object()}};
   for (int number = 0; number < kTensorKinds; ++number) {
     const KindError& kind = kinds[static_cast<std::size_t>(number)];
@@ -166,7 +163,7 @@ nlohmann::json to_json(const Kinds& kinds, const std::optional<TextDamage>& text
   return json;
 }
 
-void print(const Kinds& kinds, const std::optional<TextDamage>& text) {
+void print_damage(const Kinds& kinds, const std::optional<TextDamage>& text) {
   fmt::print("{:<8} {:>9}  {:>12}  {:>13}  {}\n", "", "tensors", "RMS error", "largest error", "formats");
   for (int number = 0; number < kTensorKinds; ++number) {
     const KindError& kind = kinds[static_cast<std::size_t>(number)];
@@ -199,8 +196,8 @@ Result<> compare(const CompareFlags& flags) {
   if (task) {
     TRY_TAKE(text, predictions(flags, std::move(*task)));
   }
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(kinds, text)));
-  if (flags.json != "-") print(kinds, text);
+  if (!flags.json.empty()) TRY(write_json(flags.json, damage_json(kinds, text)));
+  if (flags.json != "-") print_damage(kinds, text);
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "checkpoint/safetensors_dir.h"
+#include "checkpoint/shard_names.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "models/registry.h"
@@ -39,8 +40,6 @@ struct Inspection {
 
 // In the order a reader expects; an unknown role would follow.
 constexpr std::array kRoles = {"trunk", "experts", "embedding", "head", "ignored"};
-
-std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
 Result<Inspection> look(const InspectFlags& flags) {
   Inspection seen;
@@ -144,7 +143,7 @@ void print_tensors(const TensorIndex& index) {
   }
 }
 
-nlohmann::json to_json(const InspectFlags& flags, const Inspection& seen) {
+nlohmann::json inspection_json(const InspectFlags& flags, const Inspection& seen) {
   const ModelConfig& config = *seen.config;
   const BoundCensus& census = seen.census;
   const RoleBytes all = sum(census);
@@ -187,7 +186,7 @@ Result<> inspect(const InspectFlags& flags) {
     print_blocks(seen);
     if (flags.tensors) print_tensors(seen.checkpoint->index());
   }
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(flags, seen));
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, inspection_json(flags, seen));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
+#include "base/share.h"
 #include "base/units.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -18,14 +19,10 @@ namespace {
 
 constexpr double kShares[] = {0.01, 0.05, 0.1, 0.25, 0.5};
 
-struct Flags {
+struct ReportFlags {
   std::string trace, json;
   int hottest = 10;
 };
-
-double share(std::uint64_t part, std::uint64_t of) {
-  return of == 0 ? 0 : static_cast<double>(part) / static_cast<double>(of);
-}
 
 // Layers of which something was foreseen, those with the least recall first.
 std::vector<std::size_t> by_recall(const TraceReport::Foreseen& foreseen) {
@@ -38,7 +35,7 @@ std::vector<std::size_t> by_recall(const TraceReport::Foreseen& foreseen) {
   return layers;
 }
 
-nlohmann::json to_json(const TraceReport::Recall& recall) {
+nlohmann::json recall_json(const TraceReport::Recall& recall) {
   return {{"requests", recall.requests},
           {"named", recall.named},
           {"named_by_twice", recall.named_by_twice},
@@ -52,11 +49,11 @@ nlohmann::json foreseen_json(const TraceReport& report) {
   for (const AskedBefore when : kAskedBefore) {
     const TraceReport::Foreseen& foreseen = report.foreseen[static_cast<std::size_t>(when)];
     if (foreseen.all.requests == 0) continue;
-    nlohmann::json one = to_json(foreseen.all);
+    nlohmann::json one = recall_json(foreseen.all);
     one["before"] = name_of(when);
     for (std::size_t layer = 0; layer < foreseen.layers.size(); ++layer) {
       if (foreseen.layers[layer].requests == 0) continue;
-      nlohmann::json of_layer = to_json(foreseen.layers[layer]);
+      nlohmann::json of_layer = recall_json(foreseen.layers[layer]);
       of_layer["layer"] = layer;
       one["layers"].push_back(std::move(of_layer));
     }
@@ -87,7 +84,7 @@ std::string foreseen_text(const TraceReport& report) {
              : "\nof the experts a decoded token uses, named by their layer's router before its time:\n" + text;
 }
 
-nlohmann::json to_json(const Flags& flags, const Trace& trace, const TraceReport& report) {
+nlohmann::json report_json(const ReportFlags& flags, const Trace& trace, const TraceReport& report) {
   nlohmann::json json = {{"layers", trace.layers},
                          {"experts", trace.experts},
                          {"top_k", trace.top_k},
@@ -113,7 +110,7 @@ nlohmann::json to_json(const Flags& flags, const Trace& trace, const TraceReport
   return json;
 }
 
-std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& report) {
+std::string report_text(const ReportFlags& flags, const Trace& trace, const TraceReport& report) {
   std::string text = fmt::format("{}, {} a layer, {} a token; {}, {}\n", counted(trace.layers, "layer"),
                                  counted(trace.experts, "expert"), trace.top_k,
                                  counted(report.decode_tokens, "decoded token"), counted(report.requests, "request"));
@@ -144,24 +141,24 @@ std::string to_text(const Flags& flags, const Trace& trace, const TraceReport& r
   return text;
 }
 
-Result<> run(const Flags& flags) {
+Result<> run_report(const ReportFlags& flags) {
   TRY_TAKE(const Trace trace, read_trace(flags.trace));
   const TraceReport report = report_on(trace);
-  if (flags.json != "-") std::fputs(to_text(flags, trace, report).c_str(), stdout);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(flags, trace, report));
+  if (flags.json != "-") std::fputs(report_text(flags, trace, report).c_str(), stdout);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, report_json(flags, trace, report));
 }
 
 }  // namespace
 
 void add_trace_report(CLI::App& trace, Chosen& chosen) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReportFlags>();
   CLI::App* const command = trace.add_subcommand("report", "How much tokens share, and which experts are hot");
   command->add_option("FILE", flags->trace, "A routing trace")->required();
   command->add_option("--hottest", flags->hottest, "How many hot experts to list")
       ->type_name("N")
       ->check(CLI::Range(0, 1 << 20));
   command->add_option("--json", flags->json, "Write the figures; - is standard output")->type_name("FILE");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_report(*flags); }; });
 }
 
 }  // namespace sluice::cli

@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "checkpoint/changed_runs.h"
 #include "checkpoint/safetensors_dir.h"
+#include "checkpoint/shard_names.h"
 #include "checkpoint/verify.h"
 #include "checkpoint/write_checksums.h"
 #include "cli/commands.h"
@@ -49,8 +50,6 @@ struct Verified {
   std::vector<WeightFault> faults;
 };
 
-std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
-
 // Headers and the census first: they are quick, and a shard that is missing makes the rest pointless. The head that
 // drafts is a part of it where the files have one.
 Result<Opened> open_bound(const VerifyFlags& flags) {
@@ -72,7 +71,7 @@ Result<Opened> open_bound(const VerifyFlags& flags) {
   return opened;
 }
 
-Result<Verified> read_all(const Opened& opened, const std::optional<Checksums>& sums) {
+Result<Verified> read_weights(const Opened& opened, const std::optional<Checksums>& sums) {
   const SafetensorsDir& checkpoint = *opened.checkpoint;
   Verified seen{checkpoint.files().size(), checkpoint.index().count(), verify_bytes(*opened.files), 0, 0, {}};
   const auto begin = std::chrono::steady_clock::now();
@@ -93,7 +92,7 @@ Result<Verified> read_all(const Opened& opened, const std::optional<Checksums>& 
   return seen;
 }
 
-nlohmann::json to_json(const SafetensorsDir& checkpoint, const Verified& seen) {
+nlohmann::json verified_json(const SafetensorsDir& checkpoint, const Verified& seen) {
   nlohmann::json json = {{"files", seen.files},     {"tensors", seen.tensors},     {"bytes", seen.bytes},
                          {"seconds", seen.seconds}, {"checksums", seen.checksums}, {"faults", nlohmann::json::array()}};
   for (const WeightFault& fault : seen.faults)
@@ -143,8 +142,8 @@ Result<> verify(const VerifyFlags& flags) {
   if (flags.write) return write_sums(flags, opened);
   const SafetensorsDir& checkpoint = *opened.checkpoint;
   TRY_TAKE(const std::optional<Checksums> sums, Checksums::read(flags.model, checkpoint.files()));
-  TRY_TAKE(const Verified seen, read_all(opened, sums));
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(checkpoint, seen)));
+  TRY_TAKE(const Verified seen, read_weights(opened, sums));
+  if (!flags.json.empty()) TRY(write_json(flags.json, verified_json(checkpoint, seen)));
   if (flags.json != "-") {
     print_faults(checkpoint, seen);
     if (seen.faults.empty())
