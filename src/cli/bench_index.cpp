@@ -83,7 +83,7 @@ Result<IndexTimes> time_index(const std::vector<std::string>& paths, int threads
   return times;
 }
 
-Result<> show(const BenchIndexOptions& options, const std::string& json_path) {
+Result<> run_index_bench(const BenchIndexOptions& options, const std::string& json_path) {
   note("writing 96 files with the headers of Kimi K3, and holes for its weights");
   TRY_TAKE(const IndexBench bench, bench_index(options));
   if (json_path != "-") {
@@ -168,7 +168,7 @@ void add_bench_index(CLI::App& bench, Chosen& chosen) {
   command->add_option("--rounds", flags->options.rounds, "How often")->check(CLI::Range(1, 1000));
   command->add_option("--directory", flags->options.directory, "Where to make the files, for as long as it takes");
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output");
-  command->callback([flags, &chosen] { chosen = [flags] { return show(flags->options, flags->json); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_index_bench(flags->options, flags->json); }; });
 }
 
 }  // namespace sluice::cli

@@ -27,7 +27,7 @@
 namespace sluice::cli {
 namespace {
 
-struct Flags {
+struct IoBenchFlags {
   std::string path, most = "256M", json;
   std::vector<std::string> sizes{"4M", "16M"};
   std::vector<int> depths{1, 2, 4, 8, 16};
@@ -36,7 +36,7 @@ struct Flags {
 };
 
 // One engine at one size and depth.
-struct Entry {
+struct IoBenchEntry {
   ReadEngine engine = ReadEngine::threads;
   std::uint64_t read_bytes = 0;
   int depth = 0;
@@ -66,7 +66,7 @@ Result<> is_there(const std::string& path) {
               "name a checkpoint's directory, or a file");
 }
 
-Result<> measure(Entry& entry, const std::string& path, DiskProbe probe) {
+Result<> measure(IoBenchEntry& entry, const std::string& path, DiskProbe probe) {
   probe.engine = entry.engine;
   const std::clock_t begin = std::clock();
   TRY_TAKE(const DiskSpeed speed, probe_disk(path, probe));
@@ -77,14 +77,14 @@ Result<> measure(Entry& entry, const std::string& path, DiskProbe probe) {
   return {};
 }
 
-void show(const Entry& entry) {
+void print_entry(const IoBenchEntry& entry) {
   const auto [least, most] = std::ranges::minmax(entry.rates);
   fmt::print("{:>10} {:>6} {:<9} {:>7.2f} GB/s ({:.2f} to {:.2f})   {:.3f} s of a processor for each GB\n",
              format_bytes(entry.read_bytes), entry.depth, engine_name(entry.engine), median(entry.rates) / 1e9,
              least / 1e9, most / 1e9, entry.cpu_per_gb());
 }
 
-Result<> run(const Flags& flags) {
+Result<> run_io_bench(const IoBenchFlags& flags) {
   const std::string path = largest_file(flags.path);
   TRY(is_there(path));
   DiskProbe probe{.most_seconds = 5, .cached = flags.cached, .as_told = true, .cancel = &interrupt_flag()};
@@ -100,7 +100,7 @@ Result<> run(const Flags& flags) {
     if (probe.read_bytes == 0) return fail(ErrorKind::usage, "--read-size: reads of 0 bytes bring nothing");
     for (const int depth : flags.depths) {
       probe.depth = depth;
-      std::vector<Entry> entries;
+      std::vector<IoBenchEntry> entries;
       for (const ReadEngine engine : engines) entries.push_back({engine, probe.read_bytes, depth, false, {}, 0, 0});
       for (int round = 0; round < flags.rounds; ++round)
         for (std::size_t turn = 0; turn < entries.size(); ++turn) {
@@ -109,8 +109,8 @@ Result<> run(const Flags& flags) {
           TRY(measure(entries[which], path, probe));
           probe.from += page_ceil(probe.read_bytes);
         }
-      for (const Entry& entry : entries) {
-        if (flags.json != "-") show(entry);
+      for (const IoBenchEntry& entry : entries) {
+        if (flags.json != "-") print_entry(entry);
         json.push_back({{"engine", engine_name(entry.engine)},
                         {"read_bytes", entry.read_bytes},
                         {"depth", entry.depth},
@@ -127,7 +127,7 @@ Result<> run(const Flags& flags) {
 }  // namespace
 
 void add_bench_io(CLI::App& bench, Chosen& chosen) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<IoBenchFlags>();
   CLI::App* const command = bench.add_subcommand("io", "What the disk brings, by read size, depth and read engine");
   command->add_option("PATH", flags->path, "A checkpoint, whose largest shard is read, or a file")->required();
   command->add_option("--read-size", flags->sizes, "Bytes of a read: 4M,16M")->delimiter(',')->type_name("SIZES");
@@ -139,7 +139,7 @@ void add_bench_io(CLI::App& bench, Chosen& chosen) {
   command->add_option("--bytes", flags->most, "Bytes of one measurement at most")->type_name("SIZE");
   command->add_flag("--cached", flags->cached, "Through the page cache");
   command->add_option("--json", flags->json, "Write the figures; - is standard output")->type_name("FILE");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_io_bench(*flags); }; });
 }
 
 }  // namespace sluice::cli

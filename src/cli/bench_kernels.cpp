@@ -19,7 +19,7 @@
 namespace sluice::cli {
 namespace {
 
-struct Flags {
+struct KernelBenchFlags {
   KernelBenchOptions options;
   std::string json, compare, numerics = "exact";
 };
@@ -65,7 +65,7 @@ double counting_ratio(const KernelBenchEntry& entry) {
   return entry.rows == 1 ? entry.bandwidth_ratio : entry.peak_ratio;
 }
 
-nlohmann::json to_json(const KernelBench& bench, const EarlierRun& earlier) {
+nlohmann::json kernels_json(const KernelBench& bench, const EarlierRun& earlier) {
   nlohmann::json entries = nlohmann::json::array();
   for (const KernelBenchEntry& entry : bench.entries) {
     entries.push_back({{"format", entry.format},
@@ -92,7 +92,7 @@ std::string kernel_name(const KernelBenchEntry& entry) {
   return entry.numerics == Numerics::exact ? entry.isa : fmt::format("{} {}", entry.isa, numerics_name(entry.numerics));
 }
 
-Result<> run(Flags flags) {
+Result<> run_kernel_bench(KernelBenchFlags flags) {
   enum class Whose { exact, fast, both };
   TRY_TAKE(const Whose whose, choose<Whose>("--numerics", flags.numerics, "is not a set of numbers",
                                             {{"exact", Whose::exact}, {"fast", Whose::fast}, {"both", Whose::both}}));
@@ -122,13 +122,13 @@ Result<> run(Flags flags) {
   if (table)
     std::printf("%d threads; yardsticks (medians): read %.1f GB/s, multiply-add %.0f GFLOP/s\n", bench.threads,
                 bench.read_gb_per_s, bench.fma_gflop_per_s);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench, earlier));
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, kernels_json(bench, earlier));
 }
 
 }  // namespace
 
 void add_bench_kernels(CLI::App& bench, Chosen& chosen) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<KernelBenchFlags>();
   flags->options.threads = ThreadPool::usable_cpus();
   flags->options.cancel = &interrupt_flag();
   CLI::App* const command = bench.add_subcommand(
@@ -147,7 +147,7 @@ void add_bench_kernels(CLI::App& bench, Chosen& chosen) {
                    "What --json wrote before: its ratios beside these (of read for one row, else of peak)")
       ->type_name("FILE");
   command->add_option("--json", flags->json, "Write the figures to a file, or - for standard output");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_kernel_bench(*flags); }; });
 }
 
 }  // namespace sluice::cli

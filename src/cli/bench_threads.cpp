@@ -17,12 +17,12 @@
 namespace sluice::cli {
 namespace {
 
-struct Flags {
+struct ThreadBenchFlags {
   int threads = ThreadPool::usable_cpus();
   std::string json;
 };
 
-nlohmann::json to_json(const ThreadBench& bench) {
+nlohmann::json threads_json(const ThreadBench& bench) {
   nlohmann::json loops = nlohmann::json::array();
   for (const LoopCost& loop : bench.loops)
     loops.push_back({{"idle_s", loop.idle_seconds}, {"median_us", loop.median_us}, {"p99_us", loop.p99_us}});
@@ -33,7 +33,7 @@ nlohmann::json to_json(const ThreadBench& bench) {
           {"fair_share", bench.fair_share}};
 }
 
-Result<> run(const Flags& flags) {
+Result<> run_thread_bench(const ThreadBenchFlags& flags) {
   TRY_TAKE(const ThreadBench bench, bench_threads(flags.threads, &interrupt_flag()));
   if (flags.json != "-") {
     fmt::print("{}\n", counted(bench.threads, "thread"));
@@ -46,20 +46,20 @@ Result<> run(const Flags& flags) {
     fmt::print("the same beside a thread of somebody else that never rests: {:.2f} times; a fair share is {:.2f}\n",
                bench.speed_beside, bench.speed * bench.fair_share);
   }
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench));
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, threads_json(bench));
 }
 
 }  // namespace
 
 void add_bench_threads(CLI::App& bench, Chosen& chosen) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<ThreadBenchFlags>();
   CLI::App* const command =
       bench.add_subcommand("threads", "What a parallel loop costs, and what it keeps beside a busy neighbour");
   command->add_option("--threads", flags->threads, "Threads (default: the CPUs this process may use)")
       ->check(CLI::Range(1, 1024))
       ->default_str("");
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output")->type_name("FILE");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_thread_bench(*flags); }; });
 }
 
 }  // namespace sluice::cli

@@ -22,14 +22,14 @@ namespace {
 
 constexpr double kStolenWorthTelling = 0.01;
 
-struct Flags {
+struct TokenBenchFlags {
   ModelFlags model;
   TokenBenchOptions options;
   std::vector<std::string> budgets;
   std::string json;
 };
 
-nlohmann::json to_json(const TokenBench& bench) {
+nlohmann::json token_json(const TokenBench& bench) {
   nlohmann::json entries = nlohmann::json::array();
   for (const TokenBenchEntry& entry : bench.entries)
     entries.push_back({{"memory_bytes", entry.memory_bytes},
@@ -72,7 +72,7 @@ void print_head() {
              "memory floor", "ratio", "read", "hits", "exposed I/O", "disk busy");
 }
 
-Result<> run(Flags flags) {
+Result<> run_token_bench(TokenBenchFlags flags) {
   flags.options.directory = flags.model.directory();
   TRY_TAKE(flags.options.engine, flags.model.options());
   for (const std::string& text : flags.budgets) {
@@ -98,13 +98,13 @@ Result<> run(Flags flags) {
     fmt::print("{} a budget, {}, {} reads by {} from {}; floors measured with the other load beside them\n",
                counted(bench.tokens, "token"), counted(bench.threads, "thread"), bench.io_mode, bench.io_engine,
                fmt::join(bench.directories, " and "));
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(bench));
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, token_json(bench));
 }
 
 }  // namespace
 
 void add_bench_token(CLI::App& bench, Chosen& chosen) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<TokenBenchFlags>();
   flags->options.cancel = &interrupt_flag();
   CLI::App* const command = bench.add_subcommand(
       "token", "A token's time at several budgets, and how far it is from what disk and memory allow");
@@ -117,7 +117,7 @@ void add_bench_token(CLI::App& bench, Chosen& chosen) {
   command->add_option("--rounds", flags->options.rounds, "Pieces they are cut into, with the floors measured between")
       ->check(CLI::Range(1, 100));
   command->add_option("--json", flags->json, "Write the figures to this file; - is standard output")->type_name("FILE");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_token_bench(*flags); }; });
 }
 
 }  // namespace sluice::cli

@@ -29,12 +29,12 @@ namespace {
 
 constexpr Shape kMatrix{8192, 8192};  // 128 MiB of numbers: larger than caches
 
-struct Flags {
+struct UnpackBenchFlags {
   std::string json;
   int threads = 1, rounds = 5;
 };
 
-struct Entry {
+struct UnpackBenchEntry {
   const KernelTable* kernels = nullptr;
   int threads = 1;
   std::vector<double> rates, memory_rates;  // bytes of numbers made a second, and read from memory, of each round
@@ -55,9 +55,9 @@ std::vector<std::byte> bell_numbers() {
   return bytes;
 }
 
-class Bench {
+class UnpackBench {
  public:
-  explicit Bench(const Flags& flags) : stream_(encode_matrix(kMatrix, numbers_)) {
+  explicit UnpackBench(const UnpackBenchFlags& flags) : stream_(encode_matrix(kMatrix, numbers_)) {
     const FoundTensor found{FormatId::bf16, kMatrix, {0, 0, stream_.size()}, {}, 0, true};
     layout_ = lay_out({&found, 1});
     slot_ = PageArena(layout_.slot_bytes);
@@ -66,7 +66,7 @@ class Bench {
   }
 
   Result<> round() {
-    for (Entry& entry : entries_) {
+    for (UnpackBenchEntry& entry : entries_) {
       if (interrupt_flag().requested()) return fail(ErrorKind::cancelled, "interrupted");
       ThreadPool pool(entry.threads);
       BlockUnpacker unpacker({&layout_, 1}, pool, *entry.kernels);
@@ -82,7 +82,7 @@ class Bench {
     return {};
   }
 
-  const std::vector<Entry>& entries() const { return entries_; }
+  const std::vector<UnpackBenchEntry>& entries() const { return entries_; }
   double ratio() const { return static_cast<double>(stream_.size()) / static_cast<double>(numbers_.size()); }
 
  private:
@@ -90,15 +90,15 @@ class Bench {
   std::vector<std::byte> stream_;
   BlockLayout layout_;
   PageArena slot_;
-  std::vector<Entry> entries_;
+  std::vector<UnpackBenchEntry> entries_;
 };
 
-Result<> run(const Flags& flags) {
-  Bench bench(flags);
+Result<> run_unpack_bench(const UnpackBenchFlags& flags) {
+  UnpackBench bench(flags);
   for (int round = 0; round < flags.rounds; ++round) TRY(bench.round());
   nlohmann::json json = {{"ratio", bench.ratio()}, {"entries", nlohmann::json::array()}};
   if (flags.json != "-") fmt::print("a stream has {:.4f} of the bytes of its numbers\n", bench.ratio());
-  for (const Entry& entry : bench.entries()) {
+  for (const UnpackBenchEntry& entry : bench.entries()) {
     const auto [least, most] = std::ranges::minmax(entry.rates);
     const double rate = median(entry.rates), memory = median(entry.memory_rates);
     if (flags.json != "-")
@@ -118,13 +118,13 @@ Result<> run(const Flags& flags) {
 }  // namespace
 
 void add_bench_unpack(CLI::App& bench, Chosen& chosen) {
-  const auto flags = std::make_shared<Flags>();
+  const auto flags = std::make_shared<UnpackBenchFlags>();
   flags->threads = ThreadPool::usable_cpus();
   CLI::App* const command = bench.add_subcommand("unpack", "How fast compressed weights become numbers");
   command->add_option("--threads", flags->threads, "Threads, beside one alone")->check(CLI::Range(1, 1024));
   command->add_option("--rounds", flags->rounds, "How often each is measured, in turns")->check(CLI::Range(1, 1000));
   command->add_option("--json", flags->json, "Write the figures; - is standard output")->type_name("FILE");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_unpack_bench(*flags); }; });
 }
 
 }  // namespace sluice::cli

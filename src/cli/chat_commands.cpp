@@ -50,7 +50,7 @@ Result<AfterCommand> set_system(const Context& context) {
   return AfterCommand::go_on;
 }
 
-Result<AfterCommand> set_thinking(const Context& context) {
+Result<AfterCommand> think(const Context& context) {
   if (context.argument.empty())
     return fail(ErrorKind::bad_input, "/think needs a word", "off, on, or how much to think in the model's own words");
   context.session.set_thinking(context.argument);
@@ -100,7 +100,7 @@ constexpr Command kCommands[] = {
     {"/undo", "", "take the last message and its answer back", undo},
     {"/new", "", "begin a new conversation; the system message stays", begin_anew},
     {"/system", "[TEXT]", "show or set the system message; off removes it", set_system},
-    {"/think", "WORD", "off, on, or how much to think, in the model's own words", set_thinking},
+    {"/think", "WORD", "off, on, or how much to think, in the model's own words", think},
     {"/save", "FILE", "write the conversation, one message a line", save},
     {"/load", "FILE", "go on from a conversation that was saved", load},
     {"/stats", "", "speed, memory and reads of the last answer", stats},

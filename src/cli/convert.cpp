@@ -62,7 +62,7 @@ std::string plan_table(const ConversionPlan& plan) {
                              counted(plan.shards(), "file"));
 }
 
-nlohmann::json to_json(const ConversionPlan& plan, double seconds) {
+nlohmann::json plan_json(const ConversionPlan& plan, double seconds) {
   nlohmann::json json = {{"shards", plan.shards()}, {"bytes", plan.file_bytes()}, {"kinds", nlohmann::json::object()}};
   for (int kind = 0; kind < kTensorKinds; ++kind) {
     const KindTotals& totals = plan.totals(static_cast<TensorKind>(kind));
@@ -91,7 +91,7 @@ Result<double> estimate(const ConversionPlan& plan, const Files& source, const C
 
 Result<> dry_run(const ConvertFlags& flags, const ConversionPlan& plan, const Files& source, const ConversionRun& run) {
   TRY_TAKE(const double seconds, estimate(plan, source, run));
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(plan, seconds)));
+  if (!flags.json.empty()) TRY(write_json(flags.json, plan_json(plan, seconds)));
   if (flags.json != "-")
     fmt::print("{}\nabout {} with {}; {} to write; up to {} of memory for each thread\n", plan_table(plan),
                format_seconds(seconds), counted(run.threads, "thread"), format_bytes(plan.file_bytes()),
@@ -109,7 +109,7 @@ Result<> convert_model(const ConvertFlags& flags) {
   TRY_TAKE(std::string config, converted_config(model.config_text, source, plan));
   note(plan_table(plan));
   TRY(write_converted("converting", {&plan, model.files.get(), flags.source, flags.out, std::move(config)}, run));
-  if (!flags.json.empty()) TRY(write_json(flags.json, to_json(plan, 0)));
+  if (!flags.json.empty()) TRY(write_json(flags.json, plan_json(plan, 0)));
   return {};
 }
 

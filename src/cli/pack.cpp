@@ -40,7 +40,7 @@ std::string cost_table(const std::string& directory, const BoundCensus& bound) {
          cost_line("experts", experts_cost(bound));
 }
 
-nlohmann::json to_json(const BoundCensus& bound) {
+nlohmann::json costs_json(const BoundCensus& bound) {
   nlohmann::json json;
   for (const auto& [name, cost] : {std::pair{"trunk", trunk_cost(bound)}, std::pair{"experts", experts_cost(bound)}})
     json[name] = {{"blocks", cost.blocks},
@@ -50,8 +50,8 @@ nlohmann::json to_json(const BoundCensus& bound) {
   return json;
 }
 
-nlohmann::json to_json(const ConversionPlan& plan, const BoundCensus& source) {
-  return {{"shards", plan.shards()}, {"bytes", plan.file_bytes()}, {"source", to_json(source)}};
+nlohmann::json packing_json(const ConversionPlan& plan, const BoundCensus& source) {
+  return {{"shards", plan.shards()}, {"bytes", plan.file_bytes()}, {"source", costs_json(source)}};
 }
 
 // What was written is read once more for its checksums.
@@ -89,7 +89,7 @@ Result<> pack_model(const PackFlags& flags) {
     options.compression = &compression;
   }
   TRY_TAKE(const ConversionPlan plan, ConversionPlan::make(*model.tensors, model.checkpoint->index(), options));
-  nlohmann::json json = to_json(plan, *model.bound);
+  nlohmann::json json = packing_json(plan, *model.bound);
   std::string told = cost_table(flags.source, *model.bound);
   if (flags.compress) {
     json["compressed"] = {{"bytes_before", compression.bytes_before()}, {"bytes_after", compression.bytes_after()}};
@@ -103,7 +103,7 @@ Result<> pack_model(const PackFlags& flags) {
     TRY(write_converted("packing", std::move(conversion), {.threads = flags.threads, .cancel = &interrupt_flag()}));
     TRY_TAKE(const std::unique_ptr<SafetensorsDir> packed, SafetensorsDir::open(flags.out, flags.threads));
     TRY_TAKE(const BoundCensus bound, packed->bind(model.census->whole, false));
-    json["packed"] = to_json(bound);
+    json["packed"] = costs_json(bound);
     told += cost_table(flags.out, bound);
   } else {
     told += fmt::format("{} to write in {}\n", format_bytes(plan.file_bytes()), counted(plan.shards(), "file"));

@@ -58,7 +58,7 @@ Result<std::vector<Rung>> climb(const Survey& found, const MemoryPlan& plan, con
 }
 
 // The checkpoint's, or the config's with what is assumed.
-Result<ConfigSurvey> look(const PlanFlags& flags) {
+Result<ConfigSurvey> take_survey(const PlanFlags& flags) {
   const std::string& directory = flags.model.directory();
   if (directory.empty() == flags.config.empty())
     return fail(ErrorKind::usage, "plan needs either a MODEL or --config FILE", "see sluice plan --help");
@@ -71,7 +71,7 @@ Result<ConfigSurvey> look(const PlanFlags& flags) {
 }
 
 Result<> run_plan(const PlanFlags& flags) {
-  TRY_TAKE(const ConfigSurvey looked, look(flags));
+  TRY_TAKE(const ConfigSurvey looked, take_survey(flags));
   const Survey& found = looked.survey;
   PlanReport report;
   report.survey = &found;

@@ -23,7 +23,9 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 }
 
 std::uint64_t trunk_bytes(const MemoryPlan& plan) { return plan.parts.trunk_pinned + plan.trunk_passing_bytes; }
-std::uint64_t read_bytes(const MemoryPlan& plan) { return plan.trunk_bytes_per_token + plan.expert_bytes_per_token; }
+std::uint64_t read_per_token(const MemoryPlan& plan) {
+  return plan.trunk_bytes_per_token + plan.expert_bytes_per_token;
+}
 
 std::string row(std::string_view name, std::uint64_t bytes, std::string_view meaning) {
   return fmt::format("  {:<22}{:>10}  {}\n", name, format_bytes(bytes), meaning);
@@ -86,7 +88,7 @@ std::string part_lines(const PlanReport& report) {
 }
 
 // Of what is read, the part that a directory is expected to bring.
-double share(const PlanReport& report, const DirectorySpeed& directory) {
+double share_from(const PlanReport& report, const DirectorySpeed& directory) {
   double together = 0;
   for (const DirectorySpeed& one : report.measured.directories) together += one.disk.bytes_per_second;
   return together > 0 ? directory.disk.bytes_per_second / together : 0;
@@ -97,7 +99,7 @@ std::string directory_lines(const PlanReport& report) {
   if (report.measured.directories.size() < 2) return "";
   std::string text = "Read from:\n";
   for (const DirectorySpeed& one : report.measured.directories)
-    text += fmt::format("  {:.0f} % from {}, which brings {}{}\n", 100 * share(report, one), one.directory,
+    text += fmt::format("  {:.0f} % from {}, which brings {}{}\n", 100 * share_from(report, one), one.directory,
                         format_rate(one.disk.bytes_per_second),
                         one.same_drive && &one != &report.measured.directories.front()
                             ? " but lies on the same drive, so that nothing is gained"
@@ -112,7 +114,7 @@ std::string speed_lines(const PlanReport& report) {
       fmt::format("Speed: about {} a token; the limit is ", format_seconds(report.forecast.seconds_per_token));
   if (report.forecast.limit == "disk")
     text += fmt::format("the disk, which reads {} for each ({} of trunk, at most {} of experts)",
-                        format_bytes(read_bytes(plan)), format_bytes(plan.trunk_bytes_per_token),
+                        format_bytes(read_per_token(plan)), format_bytes(plan.trunk_bytes_per_token),
                         format_bytes(plan.expert_bytes_per_token));
   else if (report.forecast.limit == "memory")
     text += fmt::format("memory, from which {} come for each", format_bytes(plan.touched_bytes_per_token));
@@ -139,7 +141,7 @@ std::string ladder_lines(const PlanReport& report) {
     text += fmt::format("{} {:>10}  {:<12}{:>12}{:>10}{:>16}{:>14}  {}\n",
                         plan.budget_bytes == report.plan.budget_bytes ? '>' : ' ', format_bytes(plan.budget_bytes),
                         rung.name, percent(plan.parts.trunk_pinned, trunk_bytes(plan)),
-                        percent(slots, report.survey->needs.expert_count), format_bytes(read_bytes(plan)),
+                        percent(slots, report.survey->needs.expert_count), format_bytes(read_per_token(plan)),
                         format_seconds(rung.forecast.seconds_per_token), rung.forecast.limit);
   }
   return text;
@@ -160,7 +162,7 @@ std::string next_line(const PlanReport& report) {
   if (gains.empty()) gains.emplace_back("longer read-ahead alone");
   return fmt::format("One more GiB would buy {}: {} less to read a token, {} a token (limit: {}).\n",
                      fmt::join(gains, ", "),
-                     format_bytes(read_bytes(now) - std::min(read_bytes(now), read_bytes(next))),
+                     format_bytes(read_per_token(now) - std::min(read_per_token(now), read_per_token(next))),
                      format_seconds(report.next.forecast.seconds_per_token), report.next.forecast.limit);
 }
 
@@ -213,12 +215,13 @@ nlohmann::json to_json(const PlanReport& report) {
       {"multiply_bytes_per_s", machine.multiply_bytes_per_second}};
   json["directories"] = nlohmann::json::array();
   for (const DirectorySpeed& one : report.measured.directories)
-    json["directories"].push_back({{"directory", one.directory},
-                                   {"bytes_per_s", one.disk.bytes_per_second},
-                                   {"direct", one.disk.direct},
-                                   {"same_drive", one.same_drive},
-                                   {"share", share(report, one)},
-                                   {"bytes_per_token", share(report, one) * static_cast<double>(read_bytes(plan))}});
+    json["directories"].push_back(
+        {{"directory", one.directory},
+         {"bytes_per_s", one.disk.bytes_per_second},
+         {"direct", one.disk.direct},
+         {"same_drive", one.same_drive},
+         {"share", share_from(report, one)},
+         {"bytes_per_token", share_from(report, one) * static_cast<double>(read_per_token(plan))}});
   json["next_gib"] = figures(report.next.plan, report.next.forecast);
   json["next_gib"]["trunk_pinned"] = report.next.plan.parts.trunk_pinned;
   if (!report.assumed.empty()) json["assumed"] = report.assumed;

@@ -43,7 +43,7 @@ struct RunFlags {
   int max_tokens = 256;
 };
 
-Result<std::string> read_all(const std::string& path, const char* flag) {
+Result<std::string> read_text(const std::string& path, const char* flag) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
   Result<std::string> text = read_text_file(path);
   if (!text) text.error().what = fmt::format("{}: {}", flag, text.error().what);
@@ -88,7 +88,7 @@ Result<Prompt> read_prompt(const RunFlags& flags, const KnownModel& model) {
   } else if (prompt.ids.empty()) {
     std::string text = flags.prompt;
     if (!flags.prompt_file.empty()) {
-      TRY_TAKE(text, read_all(flags.prompt_file, "--prompt-file"));
+      TRY_TAKE(text, read_text(flags.prompt_file, "--prompt-file"));
     }
     if (text.empty()) return fail(ErrorKind::bad_input, "the prompt is empty", "give --prompt, --prompt-file or --ids");
     TRY_TAKE(const Tokenizer* const tokenizer, need_tokenizer(model));
@@ -110,10 +110,10 @@ Result<HeldTo> read_form(const RunFlags& flags, const Prompt& prompt, const Know
   AnswerForm form;
   if (!flags.grammar.empty()) {
     form.kind = AnswerForm::Kind::gbnf;
-    TRY_TAKE(form.text, read_all(flags.grammar, "--grammar"));
+    TRY_TAKE(form.text, read_text(flags.grammar, "--grammar"));
   } else if (!flags.json_schema.empty()) {
     form.kind = AnswerForm::Kind::json_schema;
-    TRY_TAKE(form.text, read_all(flags.json_schema, "--json-schema"));
+    TRY_TAKE(form.text, read_text(flags.json_schema, "--json-schema"));
   } else {
     return HeldTo{};
   }

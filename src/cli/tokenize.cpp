@@ -48,7 +48,7 @@ std::string readable(std::string_view bytes) {
 }
 
 // `pieces` are the tokens as text, where a part of a character is U+FFFD; `bytes` are exact, in hexadecimal digits.
-nlohmann::json to_json(const std::vector<int>& ids, const Tokenizer& tokenizer) {
+nlohmann::json tokens_json(const std::vector<int>& ids, const Tokenizer& tokenizer) {
   nlohmann::json pieces = nlohmann::json::array(), bytes = nlohmann::json::array();
   std::string text;
   for (const int id : ids) {
@@ -62,7 +62,7 @@ nlohmann::json to_json(const std::vector<int>& ids, const Tokenizer& tokenizer) 
   return {{"ids", ids}, {"count", ids.size()}, {"text", readable(text)}, {"pieces", pieces}, {"bytes", bytes}};
 }
 
-void print(const TokenizeFlags& flags, const std::vector<int>& ids, const Tokenizer& tokenizer) {
+void print_tokens(const TokenizeFlags& flags, const std::vector<int>& ids, const Tokenizer& tokenizer) {
   if (!flags.has_decode) return fmt::print("{}\n", fmt::join(ids, ","));
   // The bytes and nothing else, so that a file comes back as it was; a terminal gets its line end.
   for (const int id : ids) std::fwrite(tokenizer.bytes(id).data(), 1, tokenizer.bytes(id).size(), stdout);
@@ -73,8 +73,8 @@ Result<> tokenize(const TokenizeFlags& flags) {
   TRY_TAKE(const KnownModel model, know_model(flags.model));
   TRY_TAKE(const Tokenizer* const tokenizer, need_tokenizer(model));
   TRY_TAKE(const std::vector<int> ids, ids_of(flags, *tokenizer));
-  if (flags.json != "-") print(flags, ids, *tokenizer);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(ids, *tokenizer));
+  if (flags.json != "-") print_tokens(flags, ids, *tokenizer);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, tokens_json(ids, *tokenizer));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kBound = "belady";
 
-struct Flags {
+struct ReplayFlags {
   std::string trace, json;
   std::vector<std::string> capacities, policies;
   std::vector<int> slots;
@@ -30,13 +30,13 @@ struct Room {
   int slots = 0;  // 0: bytes count
 };
 
-struct Entry {
+struct ReplayEntry {
   std::string_view policy;
   Room room;
   ReplayCounts counts;
 };
 
-Result<std::vector<Room>> rooms(const Flags& flags, const Trace& trace) {
+Result<std::vector<Room>> rooms(const ReplayFlags& flags, const Trace& trace) {
   std::vector<Room> all;
   for (const std::string& text : flags.capacities) {
     TRY_TAKE(const std::uint64_t bytes, parse_size(text, "--capacity"));
@@ -50,7 +50,7 @@ Result<std::vector<Room>> rooms(const Flags& flags, const Trace& trace) {
   return all;
 }
 
-Result<std::vector<std::string_view>> policies(const Flags& flags) {
+Result<std::vector<std::string_view>> policies(const ReplayFlags& flags) {
   std::vector<std::string_view> all(policy_names().begin(), policy_names().end());
   all.push_back(kBound);
   if (flags.policies.empty()) return all;
@@ -67,7 +67,7 @@ Result<std::vector<std::string_view>> policies(const Flags& flags) {
   return chosen;
 }
 
-Entry replay(const Trace& trace, std::string_view policy, const Room& room, int pin_percent) {
+ReplayEntry replay(const Trace& trace, std::string_view policy, const Room& room, int pin_percent) {
   PolicyShape shape = shape_of(trace, room.slots > 0 ? room.slots : slots_within(trace, room.bytes));
   shape.pin_percent = pin_percent;
   const std::unique_ptr<EvictionPolicy> object = policy == kBound ? make_belady(trace) : make_policy(policy, shape);
@@ -75,9 +75,9 @@ Entry replay(const Trace& trace, std::string_view policy, const Room& room, int 
           room.slots > 0 ? replay_in_slots(trace, *object, room.slots) : replay_in_bytes(trace, *object, room.bytes)};
 }
 
-nlohmann::json to_json(const std::vector<Entry>& entries) {
+nlohmann::json replay_json(const std::vector<ReplayEntry>& entries) {
   nlohmann::json list = nlohmann::json::array();
-  for (const Entry& entry : entries) {
+  for (const ReplayEntry& entry : entries) {
     const ReplayCounts& counts = entry.counts;
     nlohmann::json one = {{"policy", entry.policy},
                           {"capacity_bytes", entry.room.bytes},
@@ -93,7 +93,8 @@ nlohmann::json to_json(const std::vector<Entry>& entries) {
 }
 
 // A row for each capacity, a column for each policy: hits in percent of decode requests.
-std::string to_text(const Trace& trace, const std::vector<std::string_view>& names, const std::vector<Entry>& entries) {
+std::string replay_text(const Trace& trace, const std::vector<std::string_view>& names,
+                        const std::vector<ReplayEntry>& entries) {
   std::string text = fmt::format("{}, {} of {} a layer, {} a token: {} a token\n", counted(trace.layers, "layer"),
                                  counted(trace.experts, "expert"), format_bytes(trace.expert_bytes()), trace.top_k,
                                  format_bytes(trace.token_bytes()));
@@ -111,25 +112,25 @@ std::string to_text(const Trace& trace, const std::vector<std::string_view>& nam
   return text + "\n";
 }
 
-Result<> run(const Flags& flags) {
+Result<> run_replay(const ReplayFlags& flags) {
   TRY_TAKE(const std::vector<std::string_view> names, policies(flags));
   TRY_TAKE(Trace trace, read_trace(flags.trace));
   if (flags.turn_tokens > 0) cut_into_turns(trace, flags.turn_tokens);
   TRY_TAKE(const std::vector<Room> capacities, rooms(flags, trace));
-  std::vector<Entry> entries;
+  std::vector<ReplayEntry> entries;
   for (const Room& room : capacities)
     for (const std::string_view name : names) {
       if (interrupt_flag().requested()) return fail(ErrorKind::cancelled, "interrupted");
       entries.push_back(replay(trace, name, room, flags.pin_percent));
     }
-  if (flags.json != "-") std::fputs(to_text(trace, names, entries).c_str(), stdout);
-  return flags.json.empty() ? Result<>{} : write_json(flags.json, to_json(entries));
+  if (flags.json != "-") std::fputs(replay_text(trace, names, entries).c_str(), stdout);
+  return flags.json.empty() ? Result<>{} : write_json(flags.json, replay_json(entries));
 }
 
 }  // namespace
 
 void add_trace_replay(CLI::App& trace, Chosen& chosen) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReplayFlags>();
   CLI::App* const command = trace.add_subcommand("replay", "What every cache policy would hit, against Belady's bound");
   command->add_option("FILE", flags->trace, "A routing trace")->required();
   CLI::Option* const capacity =
@@ -160,7 +161,7 @@ void add_trace_replay(CLI::App& trace, Chosen& chosen) {
       ->check(CLI::Range(1, 1 << 24))
       ->default_str("");
   command->add_option("--json", flags->json, "Write the counts; - is standard output")->type_name("FILE");
-  command->callback([flags, &chosen] { chosen = [flags] { return run(*flags); }; });
+  command->callback([flags, &chosen] { chosen = [flags] { return run_replay(*flags); }; });
 }
 
 }  // namespace sluice::cli

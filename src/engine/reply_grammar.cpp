@@ -14,23 +14,23 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Symbol = GrammarBuilder::Symbol;
-using Sequence = GrammarBuilder::Sequence;
+using Symbols = GrammarBuilder::Sequence;
 
-Sequence any_text(GrammarBuilder& builder) { return builder.repeat({builder.characters({}, true)}, 0, -1); }
+Symbols any_text(GrammarBuilder& builder) { return builder.repeat({builder.characters({}, true)}, 0, -1); }
 
 // One call with arguments of one shape.
-Result<Sequence> shaped_call(const std::string& tool, const SchemaMembers& members, const ChatFormat& chat,
-                             const ChatOptions& options, GrammarBuilder& builder) {
+Result<Symbols> shaped_call(const std::string& tool, const SchemaMembers& members, const ChatFormat& chat,
+                            const ChatOptions& options, GrammarBuilder& builder) {
   std::vector<CallArgument> arguments;
   for (const SchemaMember& member : members) arguments.push_back({member.name, member.type});
   TRY_TAKE(const CallForm form, chat.call_form(options, tool, arguments));
-  Sequence call = builder.ids(form.begin);
+  Symbols call = builder.ids(form.begin);
   for (std::size_t argument = 0; argument < members.size(); ++argument) {
     const auto& [before, after] = form.arguments[argument];
-    const Sequence written = builder.ids(before) + Sequence{members[argument].value} + builder.ids(after);
-    call = call + (members[argument].required ? written : Sequence{builder.optional(written)});
+    const Symbols written = builder.ids(before) + Symbols{members[argument].value} + builder.ids(after);
+    call = call + (members[argument].required ? written : Symbols{builder.optional(written)});
   }
-  return call + builder.ids(form.end) + Sequence{builder.any_id(form.ends)};
+  return call + builder.ids(form.end) + Symbols{builder.any_id(form.ends)};
 }
 
 Result<> add_calls(const std::string& tool, const ChatFormat& chat, const ChatOptions& options, JsonRules& json,
@@ -45,7 +45,7 @@ Result<> add_calls(const std::string& tool, const ChatFormat& chat, const ChatOp
   if (!shapes)
     return tl::unexpected<Error>(std::move(shapes.error()).within(fmt::format("the parameters of tool '{}'", name)));
   for (const SchemaMembers& members : *shapes) {
-    TRY_TAKE(Sequence call, shaped_call(name, members, chat, options, json.grammar()));
+    TRY_TAKE(Symbols call, shaped_call(name, members, chat, options, json.grammar()));
     json.grammar().add_alternative(said, std::move(call));
   }
   return {};
@@ -73,11 +73,11 @@ Result<Grammar> reply_grammar(const ReplyRules& rules, const ChatFormat& chat, c
   const Symbol said = builder.rule();
   if (!rules.must_call) {
     TRY_TAKE(const Symbol answer, add_answer_form(rules.answer, builder));
-    builder.add_alternative(said, builder.ids(reply.to_answer) + Sequence{answer, builder.any_id(reply.answer_ends)});
+    builder.add_alternative(said, builder.ids(reply.to_answer) + Symbols{answer, builder.any_id(reply.answer_ends)});
   }
   for (const std::string& tool : rules.tools) TRY(add_calls(tool, chat, options, json, said));
-  const Sequence reasoning = reply.thinks ? any_text(builder) : Sequence{};
-  return builder.finish(builder.choice({reasoning + Sequence{said}}));
+  const Symbols reasoning = reply.thinks ? any_text(builder) : Symbols{};
+  return builder.finish(builder.choice({reasoning + Symbols{said}}));
 }
 
 }  // namespace sluice

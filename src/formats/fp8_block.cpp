@@ -14,7 +14,7 @@ namespace {
 int blocks_of(int size) { return (size + kFp8Block - 1) / kFp8Block; }
 std::uint64_t weight_bytes(int cols) { return static_cast<std::uint64_t>(cols); }
 template <ScaleKind kScales>
-std::uint64_t scale_row_bytes(int cols) {
+std::uint64_t block_scale_bytes(int cols) {
   return static_cast<std::uint64_t>(blocks_of(cols)) * static_cast<std::uint64_t>(scale_width(kScales));
 }
 
@@ -25,10 +25,10 @@ float scale_of(const std::byte* scales, std::size_t block) {
 }
 
 template <ScaleKind kScales>
-void decode_row(const WeightView& weight, int row, std::span<float> out) {
+void decode_fp8(const WeightView& weight, int row, std::span<float> out) {
   const std::byte* const codes = weight.weights + static_cast<std::uint64_t>(row) * weight_bytes(weight.shape.cols);
   const std::byte* const scales = weight.scales + static_cast<std::uint64_t>((weight.scale_phase + row) / kFp8Block) *
-                                                      scale_row_bytes<kScales>(weight.shape.cols);
+                                                      block_scale_bytes<kScales>(weight.shape.cols);
   for (std::size_t col = 0; col < out.size(); ++col)
     out[col] = e4m3_to_f32(std::to_integer<std::uint8_t>(codes[col])) * scale_of<kScales>(scales, col / kFp8Block);
 }
@@ -50,7 +50,7 @@ template <ScaleKind kScales>
 void encode_rows(std::span<const float> in, Shape shape, std::byte* weights, std::byte* scales) {
   const auto cols = static_cast<std::size_t>(shape.cols), rows = static_cast<std::size_t>(shape.rows);
   constexpr auto kSide = static_cast<std::size_t>(kFp8Block);
-  for (std::size_t top = 0; top < rows; top += kSide, scales += scale_row_bytes<kScales>(shape.cols))
+  for (std::size_t top = 0; top < rows; top += kSide, scales += block_scale_bytes<kScales>(shape.cols))
     for (std::size_t left = 0; left < cols; left += kSide) {
       const std::size_t bottom = std::min(top + kSide, rows), right = std::min(left + kSide, cols);
       float largest = 0;
@@ -73,8 +73,8 @@ constexpr Format made(FormatId id, std::string_view name) {
           kScales,
           kFp8Block,
           weight_bytes,
-          scale_row_bytes<kScales>,
-          decode_row<kScales>,
+          block_scale_bytes<kScales>,
+          decode_fp8<kScales>,
           encode_rows<kScales>};
 }
 

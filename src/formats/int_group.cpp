@@ -13,7 +13,7 @@ namespace {
 constexpr int kWholeRow = 0;  // as a group
 
 template <int kGroup>
-std::uint64_t scale_row_bytes(int cols) {
+std::uint64_t group_scale_bytes(int cols) {
   return kGroup == kWholeRow ? 4 : static_cast<std::uint64_t>((cols + kGroup - 1) / kGroup) * 4;
 }
 
@@ -51,7 +51,7 @@ template <int kGroup>
 void decode_int4(const WeightView& weight, int row, std::span<float> out) {
   const std::byte* const packed = weight.weights + static_cast<std::uint64_t>(row) * int4_bytes(weight.shape.cols);
   const std::byte* const scales =
-      weight.scales + static_cast<std::uint64_t>(row) * scale_row_bytes<kGroup>(weight.shape.cols);
+      weight.scales + static_cast<std::uint64_t>(row) * group_scale_bytes<kGroup>(weight.shape.cols);
   for (std::size_t col = 0; col < out.size(); ++col) {
     const auto byte = std::to_integer<int>(packed[col / 2]);
     const int number = (col % 2 == 0 ? byte & 15 : byte >> 4) - 8;
@@ -83,9 +83,9 @@ constexpr Format int4_format(FormatId id, std::string_view name) {
           ScaleKind::f32,
           1,
           int4_bytes,
-          scale_row_bytes<kGroup>,
+          group_scale_bytes<kGroup>,
           decode_int4<kGroup>,
-          encode_by_rows<int4_bytes, scale_row_bytes<kGroup>, encode_int4<kGroup>>};
+          encode_by_rows<int4_bytes, group_scale_bytes<kGroup>, encode_int4<kGroup>>};
 }
 
 }  // namespace
@@ -96,9 +96,9 @@ const Format kInt8 = {FormatId::int8,
                       ScaleKind::f32,
                       1,
                       int8_bytes,
-                      scale_row_bytes<kWholeRow>,
+                      group_scale_bytes<kWholeRow>,
                       decode_int8,
-                      encode_by_rows<int8_bytes, scale_row_bytes<kWholeRow>, encode_int8>};
+                      encode_by_rows<int8_bytes, group_scale_bytes<kWholeRow>, encode_int8>};
 const Format kInt4 = int4_format<kWholeRow>(FormatId::int4, "int4");
 const Format kInt4Group32 = int4_format<32>(FormatId::int4g32, "int4g32");
 const Format kInt4Group64 = int4_format<64>(FormatId::int4g64, "int4g64");

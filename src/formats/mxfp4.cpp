@@ -14,7 +14,7 @@ namespace {
 std::uint64_t packed_bytes(int cols) { return static_cast<std::uint64_t>(cols) / 2; }
 std::uint64_t scale_bytes(int cols) { return static_cast<std::uint64_t>(cols) / kMxfp4Group; }
 
-void decode_row(const WeightView& weight, int row, std::span<float> out) {
+void decode_mxfp4(const WeightView& weight, int row, std::span<float> out) {
   const int cols = weight.shape.cols;
   const std::byte* packed = weight.weights + static_cast<std::uint64_t>(row) * packed_bytes(cols);
   const std::byte* scales = weight.scales + static_cast<std::uint64_t>(row) * scale_bytes(cols);
@@ -27,7 +27,7 @@ void decode_row(const WeightView& weight, int row, std::span<float> out) {
 
 // Spec of Kimi K3, section 9.3: exponent of the largest magnitude minus 2, so that it lands between 4 and 8 (saturating
 // at 6).
-std::uint8_t group_scale(std::span<const float> group) {
+std::uint8_t group_exponent(std::span<const float> group) {
   float largest = 0;
   for (float value : group) largest = std::max(largest, std::fabs(value));
   if (largest == 0) return 127;
@@ -38,7 +38,7 @@ std::uint8_t group_scale(std::span<const float> group) {
 void encode_row(std::span<const float> in, std::byte* weights, std::byte* scales) {
   for (std::size_t first = 0; first < in.size(); first += kMxfp4Group) {
     const std::span<const float> group = in.subspan(first, kMxfp4Group);
-    const std::uint8_t scale = group_scale(group);
+    const std::uint8_t scale = group_exponent(group);
     scales[first / kMxfp4Group] = std::byte{scale};
     const auto code = [&](std::size_t col) { return f32_to_e2m1(std::ldexp(group[col], 127 - scale)); };
     for (std::size_t col = 0; col < kMxfp4Group; col += 2)
@@ -48,8 +48,14 @@ void encode_row(std::span<const float> in, std::byte* weights, std::byte* scales
 
 }  // namespace
 
-const Format kMxfp4 = {FormatId::mxfp4, "mxfp4",    kMxfp4Group,
-                       ScaleKind::e8m0, 1,          packed_bytes,
-                       scale_bytes,     decode_row, encode_by_rows<packed_bytes, scale_bytes, encode_row>};
+const Format kMxfp4 = {FormatId::mxfp4,
+                       "mxfp4",
+                       kMxfp4Group,
+                       ScaleKind::e8m0,
+                       1,
+                       packed_bytes,
+                       scale_bytes,
+                       decode_mxfp4,
+                       encode_by_rows<packed_bytes, scale_bytes, encode_row>};
 
 }  // namespace sluice

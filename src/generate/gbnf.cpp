@@ -16,7 +16,7 @@ namespace {
 using Symbol = GrammarBuilder::Symbol;
 using Sequence = GrammarBuilder::Sequence;
 
-constexpr int kDeepest = 100;  // groups within groups
+constexpr int kDeepestGroup = 100;  // groups within groups
 constexpr int kMostRepeats = 100'000;
 
 bool is_name(char letter) {
@@ -96,7 +96,7 @@ class GbnfReader {
   }
 
   Result<> alternatives(Symbol into, int depth) {
-    if (depth > kDeepest) return wrong("groups are too deep");
+    if (depth > kDeepestGroup) return wrong("groups are too deep");
     do {
       skip(true);
       TRY_TAKE(Sequence sequence, concatenation(depth));

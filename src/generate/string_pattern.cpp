@@ -17,7 +17,7 @@ using Symbol = GrammarBuilder::Symbol;
 using Sequence = GrammarBuilder::Sequence;
 using Ranges = GrammarBuilder::CharacterRanges;
 
-constexpr int kDeepest = 50;  // groups within groups
+constexpr int kDeepestPattern = 50;  // groups within groups
 
 const Ranges kDigits = {{'0', '9'}};
 const Ranges kWord = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
@@ -69,7 +69,7 @@ class PatternReader {
   }
 
   Result<Symbol> alternation(int depth) {
-    if (depth > kDeepest) return unknown("groups that are too deep");
+    if (depth > kDeepestPattern) return unknown("groups that are too deep");
     std::vector<Sequence> alternatives;
     do {
       TRY_TAKE(Sequence sequence, concatenation(depth));

@@ -40,7 +40,7 @@ bool read_numbers(std::string_view text, std::vector<std::int64_t>& numbers) {
   }
 }
 
-std::vector<ExpertUse> count_uses(std::span<const std::int64_t> ids) {
+std::vector<ExpertUse> uses_of(std::span<const std::int64_t> ids) {
   std::vector<ExpertUse> uses;
   std::vector<std::int64_t> sorted(ids.begin(), ids.end());
   std::ranges::sort(sorted);
@@ -97,8 +97,8 @@ class Parser {
     if (foreseen_layer_ >= 0 && foreseen_layer_ != numbers_[2])
       return bad(fmt::format("is about layer {}, and what was foreseen about layer {}", layer, foreseen_layer_));
     const bool decode = numbers_[0] == 1, begins_turn = !decode && !trace_.lines.empty() && trace_.lines.back().decode;
-    trace_.lines.push_back({decode, numbers_[1], static_cast<int>(numbers_[2]), count_uses(ids),
-                            std::exchange(foreseen_, {}), begins_turn});
+    trace_.lines.push_back(
+        {decode, numbers_[1], static_cast<int>(numbers_[2]), uses_of(ids), std::exchange(foreseen_, {}), begins_turn});
     foreseen_layer_ = -1;
     return {};
   }

@@ -25,7 +25,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view kKind = "sluice usage ", kVersion = "1 ";
 constexpr std::uint32_t kLargestCount = 1 << 16;
-constexpr std::size_t kMostLayers = 1 << 20;
+constexpr std::size_t kMostUsageLayers = 1 << 20;
 
 std::string header_of(const UsageOwner& owner, std::size_t layers) {
   return fmt::format("{}{}{} {} {}\n", kKind, kVersion, owner.key, layers, owner.experts);
@@ -37,7 +37,7 @@ std::optional<std::size_t> layers_of(std::string_view text, const UsageOwner& ow
   if (!text.starts_with(before)) return std::nullopt;
   std::size_t layers = 0;
   const std::from_chars_result read = std::from_chars(text.data() + before.size(), text.data() + text.size(), layers);
-  const bool good = read.ec == std::errc{} && layers > 0 && layers <= kMostLayers;
+  const bool good = read.ec == std::errc{} && layers > 0 && layers <= kMostUsageLayers;
   return good && text.starts_with(header_of(owner, layers)) ? std::optional(layers) : std::nullopt;
 }
 

@@ -7,7 +7,7 @@ namespace sluice::serve {
 
 namespace {
 
-const char* type_of(int status) {
+const char* anthropic_error_type(int status) {
   switch (status) {
     case 401:
       return "authentication_error";
@@ -27,7 +27,7 @@ const char* type_of(int status) {
 }
 
 Json error_json(const ApiError& error) {
-  return {{"type", "error"}, {"error", {{"type", type_of(error.status)}, {"message", error.message}}}};
+  return {{"type", "error"}, {"error", {{"type", anthropic_error_type(error.status)}, {"message", error.message}}}};
 }
 
 class MessagesWriter final : public ReplyWriter {

@@ -27,7 +27,7 @@ void read_assistant_block(const Body& block, const std::string& type, Message& m
   }
 }
 
-void read_message(const Body& body, std::vector<Message>& messages) {
+void read_turn(const Body& body, std::vector<Message>& messages) {
   const std::string role = body.text("role");
   if (role != "user" && role != "assistant") return body.wrong("role", "must be user or assistant");
   Message message{.role = role == "user" ? Role::user : Role::assistant};
@@ -107,7 +107,7 @@ ApiResult<ChatAsk> read_messages(std::string_view raw, const ChatOptions& defaul
   if (messages == nullptr || messages->empty())
     body.wrong("messages", messages == nullptr ? "is missing" : "must not be empty");
   for (std::size_t index = 0; messages != nullptr && index < messages->size(); ++index)
-    read_message(body.element("messages", *messages, index), ask.conversation.messages);
+    read_turn(body.element("messages", *messages, index), ask.conversation.messages);
   ask.conversation.tools = read_tools(body, raw, "custom", "input_schema");
   read_choice(body, ask);
   read_output(body, raw, ask);

@@ -7,7 +7,7 @@ namespace sluice::serve {
 
 namespace {
 
-const char* type_of(int status) {
+const char* openai_error_type(int status) {
   switch (status) {
     case 401:
       return "authentication_error";
@@ -40,7 +40,7 @@ ApiError to_api_error(const Error& error, std::string param) {
 nlohmann::ordered_json to_json(const ApiError& error) {
   return {{"error",
            {{"message", error.message},
-            {"type", type_of(error.status)},
+            {"type", openai_error_type(error.status)},
             {"param", text_or_null(error.param)},
             {"code", text_or_null(error.code)}}}};
 }

@@ -64,7 +64,7 @@ Json logprob_json(std::string_view bytes, double logprob) {
   return {{"token", as_text(bytes)}, {"logprob", std::max(logprob, -9999.0)}, {"bytes", bytes_json(bytes)}};
 }
 
-Json logprobs_json(const std::vector<TokenText>& tokens) {
+Json chat_logprobs(const std::vector<TokenText>& tokens) {
   Json content = Json::array();
   for (const TokenText& token : tokens) {
     Json one = logprob_json(token.bytes, token.logprob.value_or(0));
@@ -76,7 +76,7 @@ Json logprobs_json(const std::vector<TokenText>& tokens) {
 }
 
 // What one choice has said so far.
-struct Choice {
+struct ChatChoice {
   std::string content, reasoning;
   std::vector<ToolCall> calls;
   std::vector<TokenText> tokens;  // in a stream: of text that is not certain yet
@@ -90,7 +90,7 @@ class ChatWriter final : public ReplyWriter {
       : names_(std::move(names)), options_(options), choices_(options.choices) {}
 
   std::string piece(std::size_t index, Piece piece) override {
-    Choice& choice = choices_[index];
+    ChatChoice& choice = choices_[index];
     choice.tokens.insert(choice.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     std::string stream;
     for (const ReplyEvent& event : piece.events) {
@@ -146,7 +146,7 @@ class ChatWriter final : public ReplyWriter {
   }
 
   // Remembers the event; the delta that says it, or an empty object if nothing is to be said.
-  Json take(const ReplyEvent& event, Choice& choice, std::size_t index) const {
+  Json take(const ReplyEvent& event, ChatChoice& choice, std::size_t index) const {
     switch (event.kind) {
       case ReplyEvent::Kind::content:
         if (!options_.stream) choice.content += event.text;
@@ -174,7 +174,7 @@ class ChatWriter final : public ReplyWriter {
     return Json::object();
   }
 
-  static Json arguments_delta(const ReplyEvent& event, Choice& choice) {
+  static Json arguments_delta(const ReplyEvent& event, ChatChoice& choice) {
     const Json call = {{"index", choice.calls.size() - 1}, {"function", {{"arguments", choice.arguments.more(event)}}}};
     return {{"tool_calls", Json::array({call})}};
   }
@@ -183,7 +183,7 @@ class ChatWriter final : public ReplyWriter {
     return {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
   }
 
-  static const char* finish_reason(const Choice& choice) {
+  static const char* finish_reason(const ChatChoice& choice) {
     if (choice.finish == Finish::length) return "length";
     return choice.calls.empty() ? "stop" : "tool_calls";
   }
@@ -191,27 +191,27 @@ class ChatWriter final : public ReplyWriter {
   std::string chunk(std::size_t index, Json delta, const char* finish) {
     Json choice = {{"index", index}, {"delta", std::move(delta)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
     std::vector<TokenText>& tokens = choices_[index].tokens;
-    if (options_.logprobs && !tokens.empty()) choice["logprobs"] = logprobs_json(std::exchange(tokens, {}));
+    if (options_.logprobs && !tokens.empty()) choice["logprobs"] = chat_logprobs(std::exchange(tokens, {}));
     if (finish != nullptr) choice["finish_reason"] = finish;
     Json one = head("chat.completion.chunk");
     one["choices"] = Json::array({std::move(choice)});
     return sse_data(dump(one));
   }
 
-  Json choice_json(const Choice& choice, std::size_t index) const {
+  Json choice_json(const ChatChoice& choice, std::size_t index) const {
     Json message = {{"role", "assistant"}, {"content", choice.content}, {"refusal", nullptr}};
     if (choice.content.empty() && !choice.calls.empty()) message["content"] = nullptr;
     if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
     for (const ToolCall& call : choice.calls) message["tool_calls"].push_back(call_json(call));
     return {{"index", index},
             {"message", std::move(message)},
-            {"logprobs", options_.logprobs ? logprobs_json(choice.tokens) : Json(nullptr)},
+            {"logprobs", options_.logprobs ? chat_logprobs(choice.tokens) : Json(nullptr)},
             {"finish_reason", finish_reason(choice)}};
   }
 
   ReplyNames names_;
   ChatReplyOptions options_;
-  std::vector<Choice> choices_;
+  std::vector<ChatChoice> choices_;
 };
 
 }  // namespace

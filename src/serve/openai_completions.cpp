@@ -68,7 +68,7 @@ ApiResult<CompletionAsk> read_completion(std::string_view raw, const SamplingPar
 
 namespace {
 
-struct Choice {
+struct CompletionChoice {
   std::string text;
   std::size_t text_offset = 0;    // characters of the tokens told so far
   std::vector<TokenText> tokens;  // in a stream: of text that is not certain yet
@@ -84,7 +84,7 @@ Json number_or_null(const std::optional<double>& number) {
   return number ? Json(std::max(*number, -9999.0)) : Json(nullptr);
 }
 
-Json logprobs_json(Choice& choice) {
+Json completion_logprobs(CompletionChoice& choice) {
   Json tokens = Json::array(), logprobs = Json::array(), top = Json::array(), offsets = Json::array();
   for (const TokenText& token : std::exchange(choice.tokens, {})) {
     const std::string text = as_text(token.bytes);
@@ -109,7 +109,7 @@ class CompletionWriter final : public ReplyWriter {
       : names_(std::move(names)), options_(options), choices_(options.choices) {}
 
   std::string piece(std::size_t index, Piece piece) override {
-    Choice& choice = choices_[index];
+    CompletionChoice& choice = choices_[index];
     choice.tokens.insert(choice.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     std::string text;
     for (const ReplyEvent& event : piece.events)
@@ -145,7 +145,7 @@ class CompletionWriter final : public ReplyWriter {
     Json body = head();
     body["choices"] = Json::array();
     for (std::size_t index = 0; index < choices_.size(); ++index) {
-      Choice& choice = choices_[index];
+      CompletionChoice& choice = choices_[index];
       body["choices"].push_back(choice_json(index, choice.text, finish_reason(choice)));
     }
     body["usage"] = usage_json(usage);
@@ -156,10 +156,12 @@ class CompletionWriter final : public ReplyWriter {
   Json head() const {
     return {{"id", names_.id}, {"object", "text_completion"}, {"created", names_.created}, {"model", names_.model}};
   }
-  static const char* finish_reason(const Choice& choice) { return choice.finish == Finish::length ? "length" : "stop"; }
+  static const char* finish_reason(const CompletionChoice& choice) {
+    return choice.finish == Finish::length ? "length" : "stop";
+  }
 
   Json choice_json(std::size_t index, const std::string& text, const char* finish) {
-    Json logprobs = options_.logprobs ? logprobs_json(choices_[index]) : Json(nullptr);
+    Json logprobs = options_.logprobs ? completion_logprobs(choices_[index]) : Json(nullptr);
     return {{"text", text},
             {"index", index},
             {"logprobs", std::move(logprobs)},
@@ -174,7 +176,7 @@ class CompletionWriter final : public ReplyWriter {
 
   ReplyNames names_;
   CompletionReplyOptions options_;
-  std::vector<Choice> choices_;
+  std::vector<CompletionChoice> choices_;
 };
 
 }  // namespace

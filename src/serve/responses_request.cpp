@@ -55,7 +55,7 @@ class Turns {
   std::vector<Message>& messages_;
 };
 
-Conversation read_conversation(const Body& body, std::string_view raw) {
+Conversation read_input(const Body& body, std::string_view raw) {
   Conversation conversation;
   if (const std::string instructions = body.text_or("instructions", {}); !instructions.empty())
     conversation.messages.push_back({.role = Role::system, .content = {{.text = instructions}}});
@@ -128,7 +128,7 @@ ApiResult<ResponseAsk> read_response(std::string_view raw, const ChatOptions& de
   const Body body(*json);
   ResponseAsk ask;
   ask.chat.options = defaults;
-  ask.chat.conversation = read_conversation(body, raw);
+  ask.chat.conversation = read_input(body, raw);
   ask.chat.generation = read_generation(body, sampling);
   ask.chat.generation.n = 1;
   if (body.has("max_output_tokens"))

@@ -13,7 +13,7 @@ namespace sluice {
 
 namespace {
 
-constexpr std::size_t kDeepest = 512;
+constexpr std::size_t kDeepestJson = 512;
 
 // The value as Python's repr spells it: the shortest digits that read back as the same number.
 std::string python_float(double value) {
@@ -75,8 +75,8 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool enter(char kind) {
-    if (open_.size() == kDeepest) {
-      problem_ = fmt::format("deeper than {} levels", kDeepest);
+    if (open_.size() == kDeepestJson) {
+      problem_ = fmt::format("deeper than {} levels", kDeepestJson);
       return false;
     }
     open_.push_back(&add({.kind = kind}));

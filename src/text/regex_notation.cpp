@@ -17,9 +17,9 @@ constexpr std::string_view kCategories[] = {"L",  "Lu", "Ll", "Lt", "Lm", "Lo", 
                                             "Nl", "No", "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm",
                                             "Sc", "Sk", "So", "Z",  "Zs", "Zl", "Zp", "C",  "Cc", "Cf", "Co", "Cn"};
 
-class Reader {
+class RegexReader {
  public:
-  explicit Reader(std::string_view regex) : regex_(regex) {}
+  explicit RegexReader(std::string_view regex) : regex_(regex) {}
 
   Result<std::string> read() {
     while (at_ < regex_.size()) TRY(construct());
@@ -144,6 +144,6 @@ class Reader {
 
 }  // namespace
 
-Result<std::string> to_pcre2(std::string_view regex) { return Reader(regex).read(); }
+Result<std::string> to_pcre2(std::string_view regex) { return RegexReader(regex).read(); }
 
 }  // namespace sluice

@@ -12,11 +12,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kDeepest = 64;  // references and schemas within schemas
+constexpr int kDeepestSchema = 64;  // references and schemas within schemas
 
 // Every value that the schema, a part of `root`, allows is a string.
 bool only_strings(const Json& schema, const Json& root, int depth) {
-  if (!schema.is_object() || depth > kDeepest || schema.value("nullable", Json()) == Json(true)) return false;
+  if (!schema.is_object() || depth > kDeepestSchema || schema.value("nullable", Json()) == Json(true)) return false;
   if (const auto reference = schema.find("$ref"); reference != schema.end()) {
     const Json* const found = reference->is_string() ? referred(root, reference->get<std::string>()) : nullptr;
     return found != nullptr && only_strings(*found, root, depth + 1);
@@ -38,7 +38,7 @@ bool only_strings(const Json& schema, const Json& root, int depth) {
 }
 
 void note_members(const Json& schema, const Json& root, int depth, std::map<std::string, bool>& members) {
-  if (!schema.is_object() || depth > kDeepest) return;
+  if (!schema.is_object() || depth > kDeepestSchema) return;
   if (const auto reference = schema.find("$ref"); reference != schema.end() && reference->is_string())
     if (const Json* const found = referred(root, reference->get<std::string>()))
       note_members(*found, root, depth + 1, members);

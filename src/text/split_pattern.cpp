@@ -19,30 +19,6 @@ std::string message_of(int code) {
 
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
-// What one run over a text needs: where matches are written, and a stack for the compiled pattern, which grows on
-// demand and is never a thread's own.
-struct Workplace {
-  static constexpr std::size_t kStackStart = 32 * 1024, kStackLimit = 8 * 1024 * 1024;
-
-  Workplace()
-      : match(pcre2_match_data_create(1, nullptr)),  // where the match begins and ends; groups are of no interest
-        context(pcre2_match_context_create(nullptr)),
-        stack(pcre2_jit_stack_create(kStackStart, kStackLimit, nullptr)) {
-    if (context != nullptr && stack != nullptr) pcre2_jit_stack_assign(context, nullptr, stack);
-  }
-  ~Workplace() {
-    pcre2_match_data_free(match);
-    pcre2_match_context_free(context);
-    pcre2_jit_stack_free(stack);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-
-  pcre2_match_data* match;
-  pcre2_match_context* context;
-  pcre2_jit_stack* stack;
-};
-
 }  // namespace
 
 void SplitPattern::Free::operator()(pcre2_code* code) const { pcre2_code_free(code); }
@@ -76,6 +52,30 @@ Result<> SplitPattern::add(std::string_view pattern, bool anchored) {
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return {};
 }
+
+// What one run over a text needs: where matches are written, and a stack for the compiled pattern, which grows on
+// demand and is never a thread's own.
+struct SplitPattern::Workplace {
+  static constexpr std::size_t kStackStart = 32 * 1024, kStackLimit = 8 * 1024 * 1024;
+
+  Workplace()
+      : match(pcre2_match_data_create(1, nullptr)),  // where the match begins and ends; groups are of no interest
+        context(pcre2_match_context_create(nullptr)),
+        stack(pcre2_jit_stack_create(kStackStart, kStackLimit, nullptr)) {
+    if (context != nullptr && stack != nullptr) pcre2_jit_stack_assign(context, nullptr, stack);
+  }
+  ~Workplace() {
+    pcre2_match_data_free(match);
+    pcre2_match_context_free(context);
+    pcre2_jit_stack_free(stack);
+  }
+  Workplace(const Workplace&) = delete;
+  Workplace& operator=(const Workplace&) = delete;
+
+  pcre2_match_data* match;
+  pcre2_match_context* context;
+  pcre2_jit_stack* stack;
+};
 
 // One text on its way through the steps.
 class SplitPattern::Run {

@@ -39,6 +39,7 @@ class SplitPattern {
   struct Free {
     void operator()(pcre2_real_code_8* code) const;
   };
+  struct Workplace;
   class Run;
 
   Result<> add(std::string_view pattern, bool anchored);

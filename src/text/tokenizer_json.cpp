@@ -22,9 +22,9 @@ using simdjson::dom::object;
 constexpr int kMostPadding = 1024;  // rows of an embedding that have no token; 24 in released models
 
 // Reads one file. Views point into the parsed document, which outlives this.
-class Reader {
+class TokenizerReader {
  public:
-  Reader(const std::string& path, int vocab_size) : path_(path), vocab_size_(vocab_size) {}
+  TokenizerReader(const std::string& path, int vocab_size) : path_(path), vocab_size_(vocab_size) {}
 
   Result<MergeParts> read(const object& root) {
     parts_.vocab_size = vocab_size_;
@@ -239,7 +239,7 @@ Result<std::unique_ptr<Tokenizer>> open_tokenizer_json(const std::string& path, 
   object root;
   if (document.get(root) != simdjson::SUCCESS)
     return fail(ErrorKind::bad_input, fmt::format("{} is no JSON object", path), "fetch it again");
-  TRY_TAKE(MergeParts parts, Reader(path, vocab_size).read(root));
+  TRY_TAKE(MergeParts parts, TokenizerReader(path, vocab_size).read(root));
   return std::make_unique<MergeTokenizer>(std::move(parts));
 }
 

@@ -22,7 +22,7 @@ constexpr std::uint32_t scaled_bits(unsigned code, int scale) {
   return (mantissa | 0x800000u) >> (1 - exponent);  // subnormal: exact, as the mantissa has three bits
 }
 
-constexpr E4m3Tables make_tables() {
+constexpr E4m3Tables make_e4m3_tables() {
   E4m3Tables tables{};
   for (unsigned code = 0; code < 256; ++code) tables.value[code] = e4m3_to_f32(static_cast<std::uint8_t>(code));
   for (unsigned code = 0; code < 128; ++code) {
@@ -39,6 +39,6 @@ constexpr E4m3Tables make_tables() {
 
 }  // namespace
 
-const E4m3Tables kE4m3Tables = make_tables();
+const E4m3Tables kE4m3Tables = make_e4m3_tables();
 
 }  // namespace sluice

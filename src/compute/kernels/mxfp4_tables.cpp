@@ -9,7 +9,7 @@ namespace sluice {
 
 namespace {
 
-constexpr Mxfp4Tables make_tables() {
+constexpr Mxfp4Tables make_mxfp4_tables() {
   Mxfp4Tables tables{};
   for (unsigned scale = 0; scale < 256; ++scale)
     for (unsigned code = 0; code < 16; ++code) {
@@ -34,6 +34,6 @@ constexpr Mxfp4Tables make_tables() {
 
 }  // namespace
 
-constinit const Mxfp4Tables kMxfp4Tables = make_tables();
+constinit const Mxfp4Tables kMxfp4Tables = make_mxfp4_tables();
 
 }  // namespace sluice

@@ -17,7 +17,7 @@ namespace sluice::deepseek_v4 {
 namespace {
 
 constexpr std::string_view kModelType = "deepseek_v4";
-constexpr IntRange kStreams{1, 16};
+constexpr IntRange kStreamCounts{1, 16};
 
 void read_sizes(const Fields& fields, V4Config& config) {
   config.vocab_size = fields.integer("vocab_size", {1, 1 << 22});
@@ -35,7 +35,7 @@ void read_sizes(const Fields& fields, V4Config& config) {
 }
 
 void read_streams(const Fields& fields, V4Config& config) {
-  config.hc_mult = fields.integer("hc_mult", kStreams);
+  config.hc_mult = fields.integer("hc_mult", kStreamCounts);
   config.hc_sinkhorn_iters = fields.integer("hc_sinkhorn_iters", {1, 1000});
   config.hc_eps = fields.number("hc_eps", kEps);
 }

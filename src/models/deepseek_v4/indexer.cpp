@@ -7,7 +7,7 @@ namespace sluice::deepseek_v4 {
 
 namespace {
 
-KeyChooser::Shape shape_of(const V4Config& config, bool bf16) {
+KeyChooser::Shape chooser_shape(const V4Config& config, bool bf16) {
   return {.heads = config.index_n_heads,
           .dim = config.index_head_dim,
           .top_k = config.index_topk,
@@ -23,11 +23,11 @@ Indexer::Indexer(const V4Config& config, Rounding rounding, const RopeAngles& an
       compressor_(config, Compressor::For::indexer, angles, work, rows),
       query_(work.rows(rows, config.index_n_heads * config.index_head_dim)),
       weights_(work.rows(rows, config.index_n_heads)),
-      chooser_(shape_of(config, rounding.parity()), wide) {}
+      chooser_(chooser_shape(config, rounding.parity()), wide) {}
 
 std::uint64_t Indexer::list_bytes(const V4Config& config, int rows) {
   if (config.index_topk == 0) return 0;
-  return KeyChooser::list_bytes(shape_of(config, false), rows, config.max_position_embeddings);
+  return KeyChooser::list_bytes(chooser_shape(config, false), rows, config.max_position_embeddings);
 }
 
 // qI = rope(wq_b qr); w = weights_proj x · (heads · dim)^-1/2, which holds the score's own factor dim^-1/2.

@@ -133,7 +133,7 @@ class Shard {
   SynthShard out_;
 };
 
-void add_compressor(Shard& out, const Sizes& s, const std::string& name, int ratio, int width) {
+void synth_compressor(Shard& out, const Sizes& s, const std::string& name, int ratio, int width) {
   const int rows = ratio == 4 ? 2 * width : width;
   out.even(name + ".ape", {ratio, rows}, -0.5, 0.5);
   out.norm(name + ".norm", width);
@@ -141,7 +141,7 @@ void add_compressor(Shard& out, const Sizes& s, const std::string& name, int rat
   out.matrix(name + ".wgate", rows, s.hidden, 1);
 }
 
-void add_attention(Shard& out, const Sizes& s, int ratio) {
+void synth_attention(Shard& out, const Sizes& s, int ratio) {
   out.even("attn.attn_sink", {s.heads}, -1, 1);
   out.fp8("attn.wq_a", s.q_rank, s.hidden, 1);
   out.norm("attn.q_norm", s.q_rank);
@@ -150,14 +150,14 @@ void add_attention(Shard& out, const Sizes& s, int ratio) {
   out.norm("attn.kv_norm", s.head);
   out.fp8("attn.wo_a", s.groups * s.o_rank, s.heads * s.head / s.groups, 1);
   out.fp8("attn.wo_b", s.hidden, s.groups * s.o_rank, 1);
-  if (ratio != 0) add_compressor(out, s, "attn.compressor", ratio, s.head);
+  if (ratio != 0) synth_compressor(out, s, "attn.compressor", ratio, s.head);
   if (ratio != 4) return;
   out.fp8("attn.indexer.wq_b", s.index_heads * s.index_head, s.q_rank, 1);
   out.matrix("attn.indexer.weights_proj", s.index_heads, s.hidden, 1);
-  add_compressor(out, s, "attn.indexer.compressor", ratio, s.index_head);
+  synth_compressor(out, s, "attn.indexer.compressor", ratio, s.index_head);
 }
 
-void add_experts(Shard& out, const Sizes& s, bool by_table) {
+void synth_experts(Shard& out, const Sizes& s, bool by_table) {
   out.matrix("ffn.gate", s.experts, s.hidden, 2);
   if (by_table)
     out.table("ffn.gate.tid2eid", s.vocab, s.top_k, s.experts);
@@ -181,8 +181,8 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
   out.norm("ffn_norm", s.hidden);
   out.mixes("hc_attn", kMixes, 3, s.hidden);
   out.mixes("hc_ffn", kMixes, 3, s.hidden);
-  add_attention(out, s, s.ratio(layer));
-  add_experts(out, s, s.hash_routed(layer));
+  synth_attention(out, s, s.ratio(layer));
+  synth_experts(out, s, s.hash_routed(layer));
   if (layer < s.layers) return tensors;
   out.fp8("e_proj", s.hidden, s.hidden, 0.7);
   out.fp8("h_proj", s.hidden, s.hidden, 0.7);

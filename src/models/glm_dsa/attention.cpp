@@ -5,7 +5,7 @@ namespace sluice::glm_dsa {
 
 namespace {
 
-MlaShape shape_of(const GlmConfig& config) {
+MlaShape mla_shape(const GlmConfig& config) {
   return {.heads = config.num_attention_heads,
           .q_rank = config.q_lora_rank,
           .latent = config.kv_lora_rank,
@@ -19,7 +19,7 @@ MlaShape shape_of(const GlmConfig& config) {
 }  // namespace
 
 Attention::Attention(const GlmConfig& config, Workspace& work, int rows)
-    : config_(config), heads_(shape_of(config), work, rows, wide_), indexer_(config, work, rows, wide_) {}
+    : config_(config), heads_(mla_shape(config), work, rows, wide_), indexer_(config, work, rows, wide_) {}
 
 Result<> Attention::run(Pass& pass, int layer, LogPlaces logs, int first_step) {
   {

@@ -9,14 +9,14 @@ namespace sluice::glm_dsa {
 
 namespace {
 
-KeyChooser::Shape shape_of(const GlmConfig& config) {
+KeyChooser::Shape chooser_shape(const GlmConfig& config) {
   return {.heads = config.index_n_heads, .dim = config.index_head_dim, .top_k = config.index_topk};
 }
 
 }  // namespace
 
 Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows, WideRows& wide)
-    : config_(config), chooser_(shape_of(config), wide) {
+    : config_(config), chooser_(chooser_shape(config), wide) {
   if (!config.has_indexer) return;
   query_ = work.rows(rows, config.index_n_heads * config.index_head_dim);
   key_ = work.rows(rows, config.index_head_dim);
@@ -25,7 +25,7 @@ Indexer::Indexer(const GlmConfig& config, Workspace& work, int rows, WideRows& w
 
 std::uint64_t Indexer::list_bytes(const GlmConfig& config, int rows) {
   if (!config.has_indexer) return 0;
-  return KeyChooser::list_bytes(shape_of(config), rows, config.max_position_embeddings);
+  return KeyChooser::list_bytes(chooser_shape(config), rows, config.max_position_embeddings);
 }
 
 void Indexer::run(Pass& pass, int layer, int log, const Lease& w, Rows q_latent) {

@@ -69,7 +69,7 @@ bool owns_indexer(const Sizes& s, int layer) {
 }
 bool is_dense(const Sizes& s, int layer) { return layer < std::min(s.dense_layers, s.layers); }
 
-void add_attention(SynthShard& out, const Sizes& s, bool indexer) {
+void synth_attention(SynthShard& out, const Sizes& s, bool indexer) {
   out.linear("q_a_proj", s.q_rank, s.hidden, 1);
   out.norm("q_a_layernorm", s.q_rank);
   out.linear("q_b_proj", s.heads * (s.nope + s.rope), s.q_rank, 1.5);
@@ -94,7 +94,7 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
   SynthShard mlp(tensors, prefix + "mlp.", s.fp8);
   block.norm("input_layernorm", s.hidden);
   block.norm("post_attention_layernorm", s.hidden);
-  add_attention(attention, s, owns_indexer(s, layer));
+  synth_attention(attention, s, owns_indexer(s, layer));
   if (is_dense(s, layer)) {
     mlp.gated("", s.hidden, s.dense, kGains);
     return tensors;

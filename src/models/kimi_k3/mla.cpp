@@ -7,7 +7,7 @@ namespace sluice::kimi_k3 {
 
 namespace {
 
-MlaShape shape_of(const KimiK3Config& config) {
+MlaShape mla_shape(const KimiK3Config& config) {
   return {.heads = config.num_attention_heads,
           .q_rank = config.q_lora_rank,
           .latent = config.kv_lora_rank,
@@ -21,7 +21,7 @@ MlaShape shape_of(const KimiK3Config& config) {
 }  // namespace
 
 Mla::Mla(const KimiK3Config& config, Workspace& work, int rows)
-    : heads_(shape_of(config), work, rows, wide_),
+    : heads_(mla_shape(config), work, rows, wide_),
       gate_(work.rows(rows, config.num_attention_heads * config.v_head_dim)) {}
 
 Result<> Mla::run(Pass& pass, int layer, int first_step, bool close_block) {

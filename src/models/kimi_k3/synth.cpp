@@ -64,7 +64,7 @@ constexpr int kSharedExperts = 2, kConvTaps = 4;
 // Every fourth layer, and the last; a model of one layer keeps it for KDA.
 bool is_mla(int layer, int layers) { return layer % 4 == 3 || (layer == layers - 1 && layer > 0); }
 
-void add_kda(SynthShard& out, const Sizes& s) {
+void synth_kda(SynthShard& out, const Sizes& s) {
   for (const char* stream : {"q", "k", "v"}) {
     out.matrix(fmt::format("{}_proj", stream), s.kda_width(), s.hidden, 1);
     out.add(fmt::format("{}_conv1d.weight", stream), Dtype::f32, {s.kda_width(), 1, kConvTaps},
@@ -80,7 +80,7 @@ void add_kda(SynthShard& out, const Sizes& s) {
   out.matrix("o_proj", s.hidden, s.kda_width(), 2);
 }
 
-void add_mla(SynthShard& out, const Sizes& s) {
+void synth_mla(SynthShard& out, const Sizes& s) {
   out.matrix("q_a_proj", s.q_rank, s.hidden, 1);
   out.norm("q_a_layernorm", s.q_rank);
   out.matrix("q_b_proj", s.mla_heads * (s.nope + s.rope), s.q_rank, 1.5);
@@ -94,7 +94,7 @@ void add_mla(SynthShard& out, const Sizes& s) {
 // Gate and up are wide enough that values pass the caps of SiTU at 4 and 25; down brings them back to about 1.
 constexpr SynthShard::Gains kGains{3, 12, 0.1};
 
-void add_moe(SynthShard& out, const Sizes& s) {
+void synth_moe(SynthShard& out, const Sizes& s) {
   out.matrix("gate", s.experts, s.hidden, 2);
   out.add("gate.e_score_correction_bias", Dtype::f32, {s.experts}, {ValueKind::between, -0.15, 0.15});
   out.matrix("routed_expert_down_proj", s.latent, s.hidden, 1);
@@ -120,13 +120,13 @@ std::vector<SynthTensor> layer_shard(const Sizes& s, int layer) {
     block.matrix(fmt::format("{}_res_proj", part), 1, s.hidden, 2);
   }
   SynthShard attention(tensors, prefix + "self_attn.");
-  is_mla(layer, s.layers) ? add_mla(attention, s) : add_kda(attention, s);
+  is_mla(layer, s.layers) ? synth_mla(attention, s) : synth_kda(attention, s);
   if (layer == 0) {
     SynthShard dense(tensors, prefix + "mlp.");
     dense.gated("", s.hidden, s.dense, kGains);
   } else {
     SynthShard moe(tensors, prefix + "block_sparse_moe.");
-    add_moe(moe, s);
+    synth_moe(moe, s);
   }
   return tensors;
 }

@@ -10,7 +10,7 @@ namespace sluice {
 
 namespace {
 
-constexpr double kDecay = 0.9;          // per step of the layer
+constexpr double kStepDecay = 0.9;      // per step of the layer
 constexpr double kLargestUnit = 1e200;  // a layer's numbers are divided by its unit before it outgrows this
 
 // Decay without touching every expert at every step: uses are counted in a unit that grows by 1/0.9 a step, so that
@@ -27,8 +27,8 @@ class ExpectedUse final : public EvictionPolicy {
   void requested(int layer, std::span<const ExpertUse> uses) override {
     now_ = layer;
     Layer& mine = layers_[static_cast<std::size_t>(layer)];
-    mine.unit /= kDecay;
-    mine.seen = mine.seen * kDecay + 1;
+    mine.unit /= kStepDecay;
+    mine.seen = mine.seen * kStepDecay + 1;
     for (const ExpertUse& use : uses) uses_[index_of({layer, use.expert}, experts_)] += mine.unit;
     if (mine.unit > kLargestUnit) {
       for (int expert = 0; expert < experts_; ++expert) uses_[index_of({layer, expert}, experts_)] /= mine.unit;

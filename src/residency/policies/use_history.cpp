@@ -10,8 +10,8 @@ namespace sluice {
 
 namespace {
 
-constexpr std::array<double, 3> kDecay = {0.9, 0.96, 0.2};  // recent, lasting, latest
-constexpr std::array<double, 2> kKnownRows = {4, 8};        // recent, lasting: what earlier runs count
+constexpr std::array<double, 3> kDecays = {0.9, 0.96, 0.2};  // recent, lasting, latest
+constexpr std::array<double, 2> kKnownRows = {4, 8};         // recent, lasting: what earlier runs count
 constexpr double kOverlapWeight = 4;
 constexpr double kDoubtLayers = 0.5;  // overlaps of this share of the layers are taken to be 0 until seen
 constexpr double kFewRows = 4;        // a batch this small is compared with others
@@ -81,8 +81,8 @@ void UseHistory::count(int layer, std::span<const ExpertUse> uses, double rows) 
   Layer& mine = layers_[static_cast<std::size_t>(layer)];
   for (std::size_t kind = 0; kind < used_.size(); ++kind) {
     // As if each row of the batch had used its share of every expert, one row after the other.
-    const double decay = std::pow(kDecay[kind], rows);
-    const double gain = (1 - decay) / (1 - kDecay[kind]) / rows;
+    const double decay = std::pow(kDecays[kind], rows);
+    const double gain = (1 - decay) / (1 - kDecays[kind]) / rows;
     float* const used = &used_[kind][index(layer, 0)];
     for (int expert = 0; expert < experts_; ++expert) used[expert] *= static_cast<float>(decay);
     for (const ExpertUse& use : uses) used[use.expert] += static_cast<float>(use.rows * gain);
@@ -104,7 +104,7 @@ void UseHistory::estimate(int layer) {
     for (std::size_t kind = 0; kind < 2; ++kind) {
       more[kind][past] = static_cast<float>(weight * decayed[kind]);
       seen[kind] += weight * decayed[kind];
-      decayed[kind] *= kDecay[kind];
+      decayed[kind] *= kDecays[kind];
     }
   }
   const std::uint64_t* const requests = &requests_[index(layer, 0)];
