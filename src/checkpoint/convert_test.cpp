@@ -61,7 +61,7 @@ std::vector<Wanted> wanted_tensors() {
 
 constexpr std::string_view kKept[] = {"router.weight"};
 
-Census census(bool draft) {
+Census converted_census(bool draft) {
   Census census;
   census.walk = {{"layer",
                   {{"norm.weight", {1, kWidth}},
@@ -160,7 +160,7 @@ class Convert : public testing::Test {
     Opened opened;
     opened.checkpoint = must(SafetensorsDir::open(directory.string(), 1));
     opened.files = must(open_files(opened.checkpoint->files(), IoMode::buffered));
-    opened.census = std::make_unique<ModelCensus>(ModelCensus{census(true), census(false), kKept});
+    opened.census = std::make_unique<ModelCensus>(ModelCensus{converted_census(true), converted_census(false), kKept});
     opened.bound = std::make_unique<BoundCensus>(must(opened.checkpoint->bind(opened.census->whole, false)));
     opened.tensors = std::make_unique<ModelTensors>(*opened.census, *opened.bound);
     return opened;
@@ -212,10 +212,10 @@ class Convert : public testing::Test {
 };
 
 // Names and types by docs/converted.md.
-struct Spelling {
+struct StoredNames {
   std::string weights, scales, dtype;
 };
-Spelling spelling(const std::string& format, const std::string& name) {
+StoredNames stored_names(const std::string& format, const std::string& name) {
   if (format == "bf16") return {name, "", "BF16"};
   if (format == "f32") return {name, "", "F32"};
   if (format == "fp8") return {name, name + "_scale_inv", "F8_E4M3"};
@@ -237,7 +237,7 @@ TEST_P(ConvertTo, IsWhatASecondQuantiserSays) {
     SCOPED_TRACE(tensor.name);
     const bool stays = tensor.kind == TensorKind::kept || (to == "mxfp4" && tensor.kind == TensorKind::dense);
     const std::string was = tensor.kind == TensorKind::kept ? "bf16" : from, is = stays ? was : to;
-    const Spelling old = spelling(was, tensor.name), now = spelling(is, tensor.name);
+    const StoredNames old = stored_names(was, tensor.name), now = stored_names(is, tensor.name);
     ASSERT_TRUE(after.contains(now.weights));
     EXPECT_EQ(after.at(now.weights).dtype, now.dtype);
     const NaiveStored source = stored_in(before, old.weights, old.scales),
@@ -288,8 +288,8 @@ TEST_F(Convert, EachKindGoesItsOwnWay) {
     std::string format = "bf16";
     for (const auto& [kind, name] : chosen)
       if (kind == tensor.kind) format = name;
-    EXPECT_TRUE(after.contains(spelling(format, tensor.name).weights)) << tensor.name;
-    EXPECT_TRUE(format == "bf16" || after.contains(spelling(format, tensor.name).scales)) << tensor.name;
+    EXPECT_TRUE(after.contains(stored_names(format, tensor.name).weights)) << tensor.name;
+    EXPECT_TRUE(format == "bf16" || after.contains(stored_names(format, tensor.name).scales)) << tensor.name;
   }
   const auto config = nlohmann::json::parse(contents(out()).at("config.json"));
   EXPECT_EQ(config.at("model_type"), "x");

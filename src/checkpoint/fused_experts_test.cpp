@@ -15,24 +15,25 @@ namespace {
 using test::hand_bytes, test::HandTensor, test::must, test::write_hand_shard;
 using testing::AllOf, testing::HasSubstr, testing::Not;
 
-constexpr int kExperts = 3, kWidth = 6, kInner = 4, kLayers = 2;
-constexpr std::size_t kMatrix = 2 * kWidth * kInner;  // bytes
+constexpr int kFusedExperts = 3, kFusedWidth = 6, kFusedInner = 4, kFusedLayers = 2;
+constexpr std::size_t kMatrix = 2 * kFusedWidth * kFusedInner;  // bytes
 
-// Matrices [kInner, kWidth] of up and gate; fused, those of an expert follow each other, gate first.
-Census census() {
+// Matrices [kFusedInner, kFusedWidth] of up and gate; fused, those of an expert follow each other, gate first.
+Census fused_census() {
   Census census;
-  census.walk = {{"norm", {{"norm", {1, kWidth}}}}};
-  census.embedding = {"embed", {5, kWidth}};
-  census.layers = kLayers;
-  census.experts = kExperts;
+  census.walk = {{"norm", {{"norm", {1, kFusedWidth}}}}};
+  census.embedding = {"embed", {5, kFusedWidth}};
+  census.layers = kFusedLayers;
+  census.experts = kFusedExperts;
   census.has_experts = {true, true};
   census.expert = [](int layer, int expert) {
     const std::string layer_name = "layers." + std::to_string(layer) + ".";
     const auto part = [&](const char* name, int place) {
-      const Shape all{kExperts * 2 * kInner, kWidth};
-      const TensorSpec fused{layer_name + "gate_up", all, (2 * expert + place) * kInner, kInner, kExperts, {}};
+      const Shape all{kFusedExperts * 2 * kFusedInner, kFusedWidth};
+      const TensorSpec fused{layer_name + "gate_up", all, (2 * expert + place) * kFusedInner, kFusedInner,
+                             kFusedExperts,          {}};
       const std::string own = layer_name + std::to_string(expert) + "." + name;
-      return TensorSpec{own, {kInner, kWidth}, 0, 0, 1, {fused}};
+      return TensorSpec{own, {kFusedInner, kFusedWidth}, 0, 0, 1, {fused}};
     };
     return BlockSpec{"expert", {part("up", 1), part("gate", 0)}};
   };
@@ -41,21 +42,21 @@ Census census() {
 
 class FusedExperts : public testing::Test {
  protected:
-  std::vector<HandTensor> tensors_ = {{"norm", "F32", {kWidth}, hand_bytes(4 * kWidth, 1)},
-                                      {"embed", "BF16", {5, kWidth}, hand_bytes(10 * kWidth, 2)}};
+  std::vector<HandTensor> tensors_ = {{"norm", "F32", {kFusedWidth}, hand_bytes(4 * kFusedWidth, 1)},
+                                      {"embed", "BF16", {5, kFusedWidth}, hand_bytes(10 * kFusedWidth, 2)}};
 
   void add_fused(int layer) {
     tensors_.push_back({"layers." + std::to_string(layer) + ".gate_up",
                         "BF16",
-                        {kExperts, 2 * kInner, kWidth},
-                        hand_bytes(kExperts * 2 * kMatrix, static_cast<unsigned>(10 + layer))});
+                        {kFusedExperts, 2 * kFusedInner, kFusedWidth},
+                        hand_bytes(kFusedExperts * 2 * kMatrix, static_cast<unsigned>(10 + layer))});
   }
   void add_own(int layer) {
-    for (int expert = 0; expert < kExperts; ++expert)
+    for (int expert = 0; expert < kFusedExperts; ++expert)
       for (const char* name : {"gate", "up"})
         tensors_.push_back({"layers." + std::to_string(layer) + "." + std::to_string(expert) + "." + name,
                             "BF16",
-                            {kInner, kWidth},
+                            {kFusedInner, kFusedWidth},
                             hand_bytes(kMatrix, static_cast<unsigned>(100 * expert + layer + name[0]))});
   }
   HandTensor& tensor(const std::string& name) {
@@ -65,7 +66,7 @@ class FusedExperts : public testing::Test {
   }
   Result<BoundCensus> bind(bool partial = false) {
     write_hand_shard(dir_ / "model.safetensors", tensors_);
-    return must(open_checkpoint(dir_.path().string(), 1))->bind(census(), partial);
+    return must(open_checkpoint(dir_.path().string(), 1))->bind(fused_census(), partial);
   }
   std::string refusal() {
     const auto bound = bind();
@@ -94,7 +95,7 @@ TEST_F(FusedExperts, AreRowsOfTheTensorOfTheirLayer) {
   add_fused(0);
   add_own(1);  // each layer as it is
   BoundCensus bound = must(bind());
-  for (int expert = 0; expert < kExperts; ++expert) {
+  for (int expert = 0; expert < kFusedExperts; ++expert) {
     const std::string own = "layers.1." + std::to_string(expert);
     EXPECT_EQ(bytes(bound, 1, expert, 0), tensor(own + ".up").data);
     EXPECT_EQ(bytes(bound, 1, expert, 1), tensor(own + ".gate").data);
@@ -104,8 +105,8 @@ TEST_F(FusedExperts, AreRowsOfTheTensorOfTheirLayer) {
     EXPECT_EQ(bytes(bound, 0, expert, 0), fused.substr(first + kMatrix, kMatrix));
     EXPECT_EQ(bound.experts.layout(0, expert).extents.size(), 1u);
   }
-  EXPECT_EQ(bound.totals["experts"]["bf16"].tensors, 1u + 2 * kExperts);
-  EXPECT_EQ(bound.totals["experts"]["bf16"].bytes, kLayers * kExperts * 2 * kMatrix);
+  EXPECT_EQ(bound.totals["experts"]["bf16"].tensors, 1u + 2 * kFusedExperts);
+  EXPECT_EQ(bound.totals["experts"]["bf16"].bytes, kFusedLayers * kFusedExperts * 2 * kMatrix);
 }
 
 TEST_F(FusedExperts, AreMissedByTheNameTheOthersHave) {
@@ -119,9 +120,9 @@ TEST_F(FusedExperts, AreMissedByTheNameTheOthersHave) {
 TEST_F(FusedExperts, HaveTheirShapeCheckedBothWays) {
   add_fused(0);
   add_fused(1);
-  tensor("layers.1.gate_up").shape = {2 * kInner, kExperts, kWidth};
+  tensor("layers.1.gate_up").shape = {2 * kFusedInner, kFusedExperts, kFusedWidth};
   EXPECT_THAT(refusal(), HasSubstr("has shape [8, 3, 6], wanted is [3, 8, 6]"));
-  tensor("layers.1.gate_up").shape = {kExperts * 2 * kInner, kWidth};
+  tensor("layers.1.gate_up").shape = {kFusedExperts * 2 * kFusedInner, kFusedWidth};
   EXPECT_THAT(refusal(), HasSubstr("has shape [24, 6], wanted is [3, 8, 6]"));
 }
 

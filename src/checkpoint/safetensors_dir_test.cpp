@@ -19,7 +19,7 @@ namespace {
 using test::hand_bytes, test::HandTensor, test::must, test::write_hand_shard;
 using testing::AllOf, testing::HasSubstr, testing::Not;
 
-constexpr int kExperts = 3;
+constexpr int kDirExperts = 3;
 
 std::vector<HandTensor> expert_tensors(int expert) {
   const std::string name = "layers.1.experts." + std::to_string(expert) + ".";
@@ -55,7 +55,7 @@ class SafetensorsDirTest : public testing::Test {
         {"head rows 7..9", {{"head.weight", {10, 8}, 7, 3}}, "head"}};
     census.embedding = {"embed.weight", {10, 8}};
     census.layers = 2;
-    census.experts = kExperts;
+    census.experts = kDirExperts;
     census.has_experts = {false, true};
     census.expert = [](int layer, int expert) {
       const std::string name = "layers." + std::to_string(layer) + ".experts." + std::to_string(expert) + ".";
@@ -115,7 +115,7 @@ class SafetensorsDirTest : public testing::Test {
     EXPECT_EQ(text(bound.walk[0].view(layer.data(), 2).weights, 32), tensor("layers.0.conv").data);
     const std::vector<std::byte> head = slot_of(bound.walk[3], files);
     EXPECT_EQ(text(bound.walk[3].view(head.data(), 0).weights, 48), tensor("head.weight").data.substr(7 * 16));
-    for (int expert = 0; expert < kExperts; ++expert) {
+    for (int expert = 0; expert < kDirExperts; ++expert) {
       const BlockLayout layout = bound.experts.layout(1, expert);
       const std::vector<std::byte> slot = slot_of(layout, files);
       const std::string name = "layers.1.experts." + std::to_string(expert) + ".";
@@ -169,12 +169,12 @@ TEST_F(SafetensorsDirTest, ExpertsInOneRunAreOneRead) {
   write();
   const BoundCensus bound = must(bind());
   const ExpertTable& experts = bound.experts;
-  EXPECT_EQ(experts.count(), kExperts);
+  EXPECT_EQ(experts.count(), kDirExperts);
   EXPECT_EQ(experts.payload_bytes(), 3u * 238);
   EXPECT_FALSE(experts.has(0, 0));
-  EXPECT_FALSE(experts.has(1, kExperts));
+  EXPECT_FALSE(experts.has(1, kDirExperts));
   EXPECT_EQ(experts.label(1, 2), "layer 1 expert 2");
-  for (int expert = 0; expert < kExperts; ++expert) {
+  for (int expert = 0; expert < kDirExperts; ++expert) {
     ASSERT_TRUE(experts.has(1, expert));
     const BlockLayout layout = experts.layout(1, expert);
     ASSERT_EQ(layout.extents.size(), 1u);
@@ -202,7 +202,7 @@ TEST_F(SafetensorsDirTest, BindsACheckpointInDisorder) {
   const BoundCensus bound = must(checkpoint->bind(census(), false));
   expect_all_bytes(bound, checkpoint->files());
   std::size_t reads = 0;
-  for (int expert = 0; expert < kExperts; ++expert) reads += bound.experts.layout(1, expert).extents.size();
+  for (int expert = 0; expert < kDirExperts; ++expert) reads += bound.experts.layout(1, expert).extents.size();
   EXPECT_GT(reads, 3u) << "the disorder should separate tensors";
 }
 

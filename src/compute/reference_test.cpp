@@ -15,15 +15,15 @@ namespace sluice {
 namespace {
 
 // Rows that own their numbers.
-struct Matrix {
+struct OwnedRows {
   std::vector<float> values;
   Rows rows;
-  Matrix(int count, int width, std::vector<float> given = {}) : values(std::move(given)) {
+  OwnedRows(int count, int width, std::vector<float> given = {}) : values(std::move(given)) {
     values.resize(static_cast<std::size_t>(count) * static_cast<std::size_t>(width));
     rows = {values.data(), count, width, width};
   }
-  static Matrix random(int count, int width, unsigned seed) {
-    Matrix made(count, width);
+  static OwnedRows random(int count, int width, unsigned seed) {
+    OwnedRows made(count, width);
     std::mt19937 generator(seed);
     std::normal_distribution<float> normal;
     for (float& value : made.values) value = normal(generator);
@@ -37,8 +37,8 @@ WeightView view_of(const std::vector<float>& values, int rows, int cols) {
 
 TEST(Reference, MatmulIsTheDotOfDecodedRows) {
   ReferenceOps ops;
-  const Matrix w = Matrix::random(5, 70, 1), x = Matrix::random(3, 70, 2);
-  Matrix y(3, 5);
+  const OwnedRows w = OwnedRows::random(5, 70, 1), x = OwnedRows::random(3, 70, 2);
+  OwnedRows y(3, 5);
   const Product product{view_of(w.values, 5, 70), x.rows, y.rows};
   ops.matmul({&product, 1});
   for (int t = 0; t < 3; ++t)
@@ -56,7 +56,7 @@ TEST(Reference, MatmulOrderIsTheContracts) {
   const auto sum_of = [&](std::vector<float> x) {
     const int width = static_cast<int>(x.size());
     const std::vector<float> ones(x.size(), 1.f);
-    Matrix in(1, width, x), y(1, 1);
+    OwnedRows in(1, width, x), y(1, 1);
     const Product product{view_of(ones, 1, width), in.rows, y.rows};
     ops.matmul({&product, 1});
     return y.values[0];
@@ -76,8 +76,8 @@ TEST(Reference, MatmulOrderIsTheContracts) {
 
 TEST(Reference, MatmulTransposed) {
   ReferenceOps ops;
-  const Matrix w = Matrix::random(7, 19, 3), x = Matrix::random(2, 7, 4);
-  Matrix y(2, 19);
+  const OwnedRows w = OwnedRows::random(7, 19, 3), x = OwnedRows::random(2, 7, 4);
+  OwnedRows y(2, 19);
   const Product product{view_of(w.values, 7, 19), x.rows, y.rows};
   ops.matmul_transposed({&product, 1});
   for (int t = 0; t < 2; ++t)
@@ -91,7 +91,7 @@ TEST(Reference, MatmulTransposed) {
 
 TEST(Reference, AttentionResidualMicroTest) {
   ReferenceOps ops;
-  Matrix a(1, 2, {1, 2}), b(1, 2, {3, -1}), c(1, 2, {.5f, .5f}), y(1, 2), weights(1, 3);
+  OwnedRows a(1, 2, {1, 2}), b(1, 2, {3, -1}), c(1, 2, {.5f, .5f}), y(1, 2), weights(1, 3);
   const std::vector<Rows> sources = {a.rows, b.rows, c.rows};
   const std::vector<float> gain = {1.1f, .9f}, projection = {.5f, -.25f};
   ops.attention_residual(sources, stored_vector(gain), stored_vector(projection), 1e-5f, y.rows, weights.rows);
@@ -106,7 +106,7 @@ TEST(Reference, ShortConvMicroTestAndHistory) {
   ReferenceOps ops;
   const std::vector<float> taps = {.1f, .2f, .3f, .4f};
   const std::vector<double> expected = {.23947506, .82528612, 1.76159416, 2.85772238, 3.92805516};
-  Matrix x(5, 1, {1, 2, 3, 4, 5}), whole(5, 1), parts(5, 1);
+  OwnedRows x(5, 1, {1, 2, 3, 4, 5}), whole(5, 1), parts(5, 1);
   std::vector<float> history(3), other(3);
   ops.short_conv(x.rows, taps, 4, history, whole.rows);
   for (int t = 0; t < 5; ++t)
@@ -119,8 +119,8 @@ TEST(Reference, ShortConvMicroTestAndHistory) {
 
 TEST(Reference, KdaMicroTest) {
   ReferenceOps ops;
-  Matrix q(2, 2, {.3f, -.4f, 1, .5f}), k(2, 2, {.6f, .8f, -.2f, .9f}), v(2, 2, {1, 2, -1, .5f});
-  Matrix z(2, 2, {.5f, -1, 2, 0}), beta(2, 1, {.7f, -.3f}), alpha(2, 2), out(2, 2);
+  OwnedRows q(2, 2, {.3f, -.4f, 1, .5f}), k(2, 2, {.6f, .8f, -.2f, .9f}), v(2, 2, {1, 2, -1, .5f});
+  OwnedRows z(2, 2, {.5f, -1, 2, 0}), beta(2, 1, {.7f, -.3f}), alpha(2, 2), out(2, 2);
   ops.l2_norm(q.rows, 2, 1e-6f, static_cast<float>(1 / std::sqrt(2.0)));
   ops.l2_norm(k.rows, 2, 1e-6f, 1);
   ops.sigmoid(beta.rows, beta.rows);
@@ -145,7 +145,7 @@ TEST(Reference, SituTestValues) {
                               {8, -30, -80.33965239078263}, {0.1, 0.1, 0.0052486704486271255},
                               {100, 1000, 100.0},           {-4, 10, -0.5204613985223138}};
   for (const auto& [gate, up, expected] : table) {
-    Matrix g(1, 1, {static_cast<float>(gate)}), u(1, 1, {static_cast<float>(up)});
+    OwnedRows g(1, 1, {static_cast<float>(gate)}), u(1, 1, {static_cast<float>(up)});
     ops.situ(g.rows, u.rows, 4, 25, g.rows);
     EXPECT_NEAR(g.values[0], expected, std::fabs(expected) * 1e-6);
   }
@@ -153,17 +153,17 @@ TEST(Reference, SituTestValues) {
 
 TEST(Reference, NormsAndSums) {
   ReferenceOps ops;
-  Matrix x(1, 4, {3, 4, 6, 8}), y(1, 4);
+  OwnedRows x(1, 4, {3, 4, 6, 8}), y(1, 4);
   const std::vector<float> gain = {2, 1};
   ops.rms_norm(x.rows, stored_vector(gain), 0, y.rows);
   EXPECT_NEAR(y.values[0], 2 * 3 / std::sqrt(12.5), 1e-6);
   EXPECT_NEAR(y.values[3], 8 / std::sqrt(50.0), 1e-6);
-  ops.gate_sigmoid(Matrix(1, 4).rows, x.rows);
+  ops.gate_sigmoid(OwnedRows(1, 4).rows, x.rows);
   EXPECT_EQ(x.values, (std::vector<float>{1.5f, 2, 3, 4}));
   ops.add(x.rows, x.rows);
   EXPECT_EQ(x.values, (std::vector<float>{3, 4, 6, 8}));
-  const Matrix outputs(4, 1, {1, 2, 3, 4});
-  Matrix sums(2, 1);
+  const OwnedRows outputs(4, 1, {1, 2, 3, 4});
+  OwnedRows sums(2, 1);
   ops.weighted_sum(outputs.rows, std::vector<float>{1, 10, 100, 1000}, 2, sums.rows);
   EXPECT_EQ(sums.values, (std::vector<float>{21, 4300}));
 }
@@ -171,9 +171,9 @@ TEST(Reference, NormsAndSums) {
 TEST(Reference, LatentAttentionIsASoftmaxOverThePast) {
   constexpr int kRows = 3, kHeads = 2, kLatent = 5, kRope = 3, kFirst = 128, kWidth = kLatent + kRope;
   ReferenceOps ops;
-  const Matrix query = Matrix::random(kRows, kHeads * kWidth, 5);
-  const Matrix keys = Matrix::random(3 * kAttentionBlock, kWidth, 6);
-  Matrix out(kRows, kHeads * kLatent);
+  const OwnedRows query = OwnedRows::random(kRows, kHeads * kWidth, 5);
+  const OwnedRows keys = OwnedRows::random(3 * kAttentionBlock, kWidth, 6);
+  OwnedRows out(kRows, kHeads * kLatent);
   std::vector<const float*> pages;
   for (int page = 0; page < 3; ++page) pages.push_back(keys.rows.row(page * kAttentionBlock));
   ops.latent_attention({query.rows, pages, kFirst, kHeads, kLatent, kRope, 0.4f, out.rows});
@@ -197,9 +197,9 @@ TEST(Reference, LatentAttentionIsASoftmaxOverThePast) {
 TEST(Reference, HeadAttentionIsASoftmaxOverThePastOfTheHeadsGroup) {
   constexpr int kRows = 3, kHeads = 6, kKvHeads = 2, kDim = 5, kFirst = 70, kRowWidth = 2 * kKvHeads * kDim;
   ReferenceOps ops;
-  const Matrix query = Matrix::random(kRows, kHeads * kDim, 15);
-  const Matrix cache = Matrix::random(2 * kAttentionBlock, kRowWidth, 16);
-  Matrix out(kRows, kHeads * kDim);
+  const OwnedRows query = OwnedRows::random(kRows, kHeads * kDim, 15);
+  const OwnedRows cache = OwnedRows::random(2 * kAttentionBlock, kRowWidth, 16);
+  OwnedRows out(kRows, kHeads * kDim);
   const float* const pages[] = {cache.rows.row(0), cache.rows.row(kAttentionBlock)};
   ops.head_attention({query.rows, pages, kFirst, kHeads, kKvHeads, kDim, 0.4f, out.rows});
   for (int t = 0; t < kRows; ++t)
@@ -225,14 +225,14 @@ TEST(Reference, RopeTurnsPairsOfEitherLayout) {
   constexpr int kPairs = 3, kBefore = 1, kHead = kBefore + 2 * kPairs + 2, kHeads = 2;
   ReferenceOps ops;
   const double angles[kPairs] = {0.5, -2, 7};
-  Matrix cos(1, kPairs), sin(1, kPairs);
+  OwnedRows cos(1, kPairs), sin(1, kPairs);
   for (int j = 0; j < kPairs; ++j) {
     cos.rows.row(0)[j] = static_cast<float>(std::cos(angles[j]));
     sin.rows.row(0)[j] = static_cast<float>(std::sin(angles[j]));
   }
   for (const RopeLayout layout : {RopeLayout::interleaved, RopeLayout::half_split}) {
-    const Matrix before = Matrix::random(1, kHeads * kHead, 21);
-    Matrix x = Matrix::random(1, kHeads * kHead, 21);
+    const OwnedRows before = OwnedRows::random(1, kHeads * kHead, 21);
+    OwnedRows x = OwnedRows::random(1, kHeads * kHead, 21);
     ops.rope({x.rows, kHead, kBefore, layout, cos.rows, sin.rows});
     std::vector<bool> turned(static_cast<std::size_t>(kHeads * kHead), false);
     for (int head = 0; head < kHeads; ++head)
@@ -253,15 +253,15 @@ TEST(Reference, RopeTurnsPairsOfEitherLayout) {
 
 TEST(Reference, SwigluClampAndSoftmax) {
   ReferenceOps ops;
-  Matrix gate(1, 3, {1, -2, 0}), up(1, 3, {3, 5, 7});
+  OwnedRows gate(1, 3, {1, -2, 0}), up(1, 3, {3, 5, 7});
   ops.swiglu(gate.rows, up.rows, gate.rows);
   EXPECT_NEAR(gate.values[0], 3 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_NEAR(gate.values[1], -10 / (1 + std::exp(2.0)), 1e-6);
   EXPECT_EQ(gate.values[2], 0);
-  Matrix x(1, 4, {-3, -0.5f, 0.5f, 3});
+  OwnedRows x(1, 4, {-3, -0.5f, 0.5f, 3});
   ops.clamp(x.rows, 0.75f);
   EXPECT_EQ(x.values, (std::vector<float>{-0.75f, -0.5f, 0.5f, 0.75f}));
-  Matrix p(2, 3, {1, 2, 3, 1000, 1000, -1000});
+  OwnedRows p(2, 3, {1, 2, 3, 1000, 1000, -1000});
   ops.softmax(p.rows);
   const double sum = std::exp(-2.0) + std::exp(-1.0) + 1;
   EXPECT_NEAR(p.values[0], std::exp(-2.0) / sum, 1e-7);

@@ -206,7 +206,7 @@ struct SmallVocabulary {
   }
 };
 
-const char* const kSchemas[] = {
+const char* const kMaskedSchemas[] = {
     R"({"type":"object"})",
     R"({"type":"array","items":{"enum":["a","ab",true,1]}})",
     R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string","maxLength":3}},"required":["b"]})",
@@ -216,7 +216,7 @@ TEST(TokenMask, EqualsBruteForce) {
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
     const SmallVocabulary vocabulary(seed);
     const auto order = vocabulary.order();
-    for (const char* schema : kSchemas) {
+    for (const char* schema : kMaskedSchemas) {
       GrammarMatcher matcher(std::make_shared<const Grammar>(test::must(json_schema_grammar(schema))));
       std::mt19937 random(seed);
       State state = matcher.start();

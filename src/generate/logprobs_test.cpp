@@ -7,13 +7,12 @@
 #include <limits>
 #include <random>
 
-#include "compute/reference.h"
+#include "support/sampling_room.h"
 
 namespace sluice {
 namespace {
 
-ReferenceOps ops;
-SamplingRoom room{ops};
+using test::sampling_room;
 
 TEST(TokenLogprobs, AreTheLogarithmOfTheSoftmax) {
   std::mt19937 random(1);
@@ -23,7 +22,7 @@ TEST(TokenLogprobs, AreTheLogarithmOfTheSoftmax) {
     for (float& logit : logits) logit = normal(random);
     long double sum = 0;
     for (const float logit : logits) sum += std::exp(static_cast<long double>(logit));
-    const TokenLogprobs found = token_logprobs(room, logits, 17, 300);
+    const TokenLogprobs found = token_logprobs(sampling_room(), logits, 17, 300);
     EXPECT_NEAR(found.chosen, static_cast<double>(logits[17] - std::log(sum)), 1e-12);
     ASSERT_EQ(found.top.size(), 300u);
     double all = 0;
@@ -40,7 +39,7 @@ TEST(TokenLogprobs, AreTheLogarithmOfTheSoftmax) {
 
 TEST(TokenLogprobs, TiesGoToTheLowerId) {
   const std::vector<float> logits = {1, 3, 3, 3, 2};
-  const TokenLogprobs found = token_logprobs(room, logits, 0, 3);
+  const TokenLogprobs found = token_logprobs(sampling_room(), logits, 0, 3);
   ASSERT_EQ(found.top.size(), 3u);
   EXPECT_EQ(found.top[0].id, 1);
   EXPECT_EQ(found.top[1].id, 2);
@@ -49,14 +48,14 @@ TEST(TokenLogprobs, TiesGoToTheLowerId) {
 
 TEST(TokenLogprobs, FewerTokensThanAskedForAreAll) {
   const std::vector<float> logits = {0, 0};
-  EXPECT_EQ(token_logprobs(room, logits, 0, 9).top.size(), 2u);
-  EXPECT_TRUE(token_logprobs(room, logits, 0, 0).top.empty());
+  EXPECT_EQ(token_logprobs(sampling_room(), logits, 0, 9).top.size(), 2u);
+  EXPECT_TRUE(token_logprobs(sampling_room(), logits, 0, 0).top.empty());
 }
 
 TEST(TokenLogprobs, HugeAndForbiddenLogitsAreNoProblem) {
   const float never = -std::numeric_limits<float>::infinity();
   const std::vector<float> logits = {3e38f, never, 0};
-  const TokenLogprobs found = token_logprobs(room, logits, 1, 3);
+  const TokenLogprobs found = token_logprobs(sampling_room(), logits, 1, 3);
   EXPECT_EQ(found.chosen, -std::numeric_limits<double>::infinity());
   EXPECT_EQ(found.top[0], (TokenLogprob{0, 0.0}));
 }

@@ -12,17 +12,12 @@
 
 #include "base/counter_random.h"
 #include "base/exact_math.h"
-#include "compute/reference.h"
+#include "support/sampling_room.h"
 
 namespace sluice {
 namespace {
 
-// Shared by all samplers, as in an engine: what one leaves behind must not matter to the next.
-SamplingRoom& room() {
-  static ReferenceOps ops;
-  static SamplingRoom shared{ops};
-  return shared;
-}
+using test::sampling_room;
 
 const std::vector<float> kLogits = {0.f, 1.f, 2.f, -1.f, 2.f};
 
@@ -30,11 +25,13 @@ std::array<int, 5> counts(const SamplingParams& params, int draws) {
   const Sampler sampler(params, 42);
   std::array<int, 5> count{};
   for (int position = 0; position < draws; ++position)
-    ++count[static_cast<std::size_t>(sampler.choose(room(), kLogits, position))];
+    ++count[static_cast<std::size_t>(sampler.choose(sampling_room(), kLogits, position))];
   return count;
 }
 
-TEST(Sampler, GreedyTakesTheLargestAndTheLowerIdOfEqual) { EXPECT_EQ(Sampler({}, 1).choose(room(), kLogits, 0), 2); }
+TEST(Sampler, GreedyTakesTheLargestAndTheLowerIdOfEqual) {
+  EXPECT_EQ(Sampler({}, 1).choose(sampling_room(), kLogits, 0), 2);
+}
 
 TEST(Sampler, DrawsFollowTheSoftmax) {
   constexpr int kDraws = 100000;
@@ -65,31 +62,31 @@ TEST(Sampler, SameSeedAndPositionSameToken) {
   const Sampler a(params, 9), b(params, 9), other(params, 10);
   int differs = 0;
   for (int position = 0; position < 200; ++position) {
-    EXPECT_EQ(a.choose(room(), kLogits, position), b.choose(room(), kLogits, position));
-    differs += a.choose(room(), kLogits, position) != other.choose(room(), kLogits, position);
+    EXPECT_EQ(a.choose(sampling_room(), kLogits, position), b.choose(sampling_room(), kLogits, position));
+    differs += a.choose(sampling_room(), kLogits, position) != other.choose(sampling_room(), kLogits, position);
   }
   EXPECT_GT(differs, 50);
 }
 
 TEST(Sampler, BiasesAreAddedToTheLogits) {
-  EXPECT_EQ(Sampler({.logit_bias = {{3, 4.0}}}, 1).choose(room(), kLogits, 0), 3);
-  EXPECT_EQ(Sampler({.logit_bias = {{2, -100.0}}}, 1).choose(room(), kLogits, 0), 4);
-  EXPECT_EQ(Sampler({.logit_bias = {{99, 100.0}}}, 1).choose(room(), kLogits, 0), 2);  // no such token
+  EXPECT_EQ(Sampler({.logit_bias = {{3, 4.0}}}, 1).choose(sampling_room(), kLogits, 0), 3);
+  EXPECT_EQ(Sampler({.logit_bias = {{2, -100.0}}}, 1).choose(sampling_room(), kLogits, 0), 4);
+  EXPECT_EQ(Sampler({.logit_bias = {{99, 100.0}}}, 1).choose(sampling_room(), kLogits, 0), 2);  // no such token
   EXPECT_FALSE((SamplingParams{.logit_bias = {{1, 101.0}}}).validate());
 }
 
 TEST(Sampler, PenaltiesPushSeenTokensDown) {
   Sampler repeat({.repeat_penalty = 3}, 1);
   repeat.saw_prompt(2);
-  EXPECT_EQ(repeat.choose(room(), kLogits, 0), 4);
+  EXPECT_EQ(repeat.choose(sampling_room(), kLogits, 0), 4);
   Sampler presence({.presence_penalty = 1.5}, 1);
   presence.saw_prompt(2);
-  EXPECT_EQ(presence.choose(room(), kLogits, 0), 2);  // the prompt does not count
+  EXPECT_EQ(presence.choose(sampling_room(), kLogits, 0), 2);  // the prompt does not count
   presence.saw(2);
-  EXPECT_EQ(presence.choose(room(), kLogits, 0), 4);
+  EXPECT_EQ(presence.choose(sampling_room(), kLogits, 0), 4);
   Sampler frequency({.frequency_penalty = 0.6}, 1);
   for (int id : {2, 4, 2, 4}) frequency.saw(id);
-  EXPECT_EQ(frequency.choose(room(), kLogits, 0), 1);
+  EXPECT_EQ(frequency.choose(sampling_room(), kLogits, 0), 1);
 }
 
 // The header's order of steps, written with full sorts.
@@ -151,7 +148,7 @@ TEST(Sampler, EqualsTheStepsWithFullSorts) {
     if (round % 2 == 0)  // enough for the search of top-p to go further than its first try
       for (std::size_t more = logits.size(), all = more + random() % 900; more < all; ++more)
         logits.push_back(static_cast<float>(random() % 12) * 0.5f);
-    ASSERT_EQ(Sampler(params, 5).choose(room(), logits, round), choose_slowly(logits, params, 5, round));
+    ASSERT_EQ(Sampler(params, 5).choose(sampling_room(), logits, round), choose_slowly(logits, params, 5, round));
   }
 }
 
@@ -164,10 +161,10 @@ TEST(Sampler, TheOnlyPossibleTokenIsChosen) {
         SamplingParams{.temperature = 1, .repeat_penalty = 0.5, .presence_penalty = 100, .frequency_penalty = -100}}) {
     Sampler sampler(params, 3);
     for (int id = 0; id < 4; ++id) sampler.saw(id);
-    for (int position = 0; position < 200; ++position) EXPECT_EQ(sampler.choose(room(), logits, position), 2);
+    for (int position = 0; position < 200; ++position) EXPECT_EQ(sampler.choose(sampling_room(), logits, position), 2);
   }
-  EXPECT_EQ(Sampler({.temperature = 1}, 1).choose(room(), std::vector<float>{5.f}, 0), 0);
-  EXPECT_EQ(Sampler({.temperature = 1, .top_k = 9}, 1).choose(room(), std::vector<float>{kNever, 0.f}, 0), 1);
+  EXPECT_EQ(Sampler({.temperature = 1}, 1).choose(sampling_room(), std::vector<float>{5.f}, 0), 0);
+  EXPECT_EQ(Sampler({.temperature = 1, .top_k = 9}, 1).choose(sampling_room(), std::vector<float>{kNever, 0.f}, 0), 1);
 }
 
 TEST(Sampler, RangesAreChecked) {

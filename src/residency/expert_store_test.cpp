@@ -16,33 +16,33 @@
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 5, kExperts = 12;
+constexpr int kStoreLayers = 5, kStoreExperts = 12;
 
-struct Request {
+struct LayerRequest {
   int layer;
   std::vector<int> experts;
 };
 
 // Steps through the layers; low experts are more frequent, as routers do.
-std::vector<Request> random_trace(int steps, int widest, std::uint64_t seed) {
+std::vector<LayerRequest> random_requests(int steps, int widest, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<Request> trace;
+  std::vector<LayerRequest> trace;
   for (int step = 0; step < steps; ++step)
-    for (int layer = 0; layer < kLayers; ++layer) {
+    for (int layer = 0; layer < kStoreLayers; ++layer) {
       std::set<int> experts;
       for (std::uint64_t draws = 1 + random() % static_cast<std::uint64_t>(widest); draws > 0; --draws)
-        experts.insert(static_cast<int>(random() % (1 + random() % kExperts)));
+        experts.insert(static_cast<int>(random() % (1 + random() % kStoreExperts)));
       trace.push_back({layer, {experts.begin(), experts.end()}});
     }
   return trace;
 }
 
-Trace trace_of(const std::vector<Request>& requests) {
+Trace trace_of(const std::vector<LayerRequest>& requests) {
   Trace trace;
-  trace.layers = kLayers;
-  trace.experts = kExperts;
-  trace.layer_bytes.assign(kLayers, 1);
-  for (const Request& request : requests)
+  trace.layers = kStoreLayers;
+  trace.experts = kStoreExperts;
+  trace.layer_bytes.assign(kStoreLayers, 1);
+  for (const LayerRequest& request : requests)
     trace.lines.push_back({.decode = true, .layer = request.layer, .uses = test::used_once(request.experts)});
   return trace;
 }
@@ -51,15 +51,15 @@ class ExpertStoreTest : public testing::Test {
  protected:
   ExpertStoreTest()
       : files_(true, {.short_reads = 0.1, .longest_delay = std::chrono::microseconds(60)}),
-        blocks_(test::scatter_blocks(files_, kLayers * kExperts, 6'000, 11)),
-        table_(test::table_of(blocks_, kLayers, kExperts)),
+        blocks_(test::scatter_blocks(files_, kStoreLayers * kStoreExperts, 6'000, 11)),
+        table_(test::table_of(blocks_, kStoreLayers, kStoreExperts)),
         queue_(make_pread_queue(files_, 4)) {}
 
   std::unique_ptr<ExpertStore> store(int slots, std::string_view policy = "default") {
-    return make_expert_store(table_, slots, make_policy(policy, {kLayers, kExperts, slots}), *queue_);
+    return make_expert_store(table_, slots, make_policy(policy, {kStoreLayers, kStoreExperts, slots}), *queue_);
   }
   const test::ScatteredBlock& block(int layer, int expert) const {
-    return blocks_[static_cast<std::size_t>(layer * kExperts + expert)];
+    return blocks_[static_cast<std::size_t>(layer * kStoreExperts + expert)];
   }
 
   test::MemoryFiles files_;
@@ -70,14 +70,14 @@ class ExpertStoreTest : public testing::Test {
 
 TEST_F(ExpertStoreTest, EveryLeaseShowsTheBytesOnDiskAndMissesEqualTheReplay) {
   for (std::string_view policy : policy_names())
-    for (int slots : {1, 2, 3, 5, 13, 30, kLayers * kExperts}) {
+    for (int slots : {1, 2, 3, 5, 13, 30, kStoreLayers * kStoreExperts}) {
       SCOPED_TRACE(testing::Message() << policy << ", " << slots << " slots");
       const auto store = this->store(slots, policy);
-      const std::vector<Request> asked = random_trace(12, kExperts, static_cast<std::uint64_t>(slots));
+      const std::vector<LayerRequest> asked = random_requests(12, kStoreExperts, static_cast<std::uint64_t>(slots));
       const Trace trace = trace_of(asked);
       const ReplayCounts replayed = replay_in_slots(trace, *make_policy(policy, shape_of(trace, slots)), slots);
       std::uint64_t requests = 0;
-      for (const Request& request : asked) {
+      for (const LayerRequest& request : asked) {
         requests += request.experts.size();
         std::set<int> expected(request.experts.begin(), request.experts.end());
         const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
@@ -94,7 +94,7 @@ TEST_F(ExpertStoreTest, EveryLeaseShowsTheBytesOnDiskAndMissesEqualTheReplay) {
       EXPECT_EQ(replayed.requests, requests);
       EXPECT_EQ(store->stats().hits, replayed.hits);
       const std::uint64_t misses = requests - store->stats().hits;
-      EXPECT_TRUE(slots < kLayers * kExperts || misses <= kLayers * kExperts);  // each is read once
+      EXPECT_TRUE(slots < kStoreLayers * kStoreExperts || misses <= kStoreLayers * kStoreExperts);  // each is read once
     }
 }
 
@@ -142,15 +142,15 @@ class WatchedPolicy final : public EvictionPolicy {
 
 // Layer 0 has no experts, as the first layers of some models: slots for the others are slots for all.
 TEST_F(ExpertStoreTest, WhereEveryExpertHasASlotNoPolicyIsKept) {
-  ExpertTable table(kLayers, kExperts);
-  for (int layer = 1; layer < kLayers; ++layer)
-    for (int expert = 0; expert < kExperts; ++expert) table.set(layer, expert, block(layer, expert).layout);
+  ExpertTable table(kStoreLayers, kStoreExperts);
+  for (int layer = 1; layer < kStoreLayers; ++layer)
+    for (int expert = 0; expert < kStoreExperts; ++expert) table.set(layer, expert, block(layer, expert).layout);
   for (const int slots : {table.count() - 1, table.count(), table.count() + 1}) {
     int calls = 0;
     const auto store = make_expert_store(table, slots, std::make_unique<WatchedPolicy>(calls), *queue_);
     for (int step = 0; step < 12; ++step)
       for (int number = 0; number < table.count(); ++number) {
-        const ExpertKey key{1 + number / kExperts, number % kExperts};
+        const ExpertKey key{1 + number / kStoreExperts, number % kStoreExperts};
         if (number == slots) continue;  // without a slot for it
         files_.set_faults({.failing_reads = 0.05, .seed = static_cast<std::uint64_t>(step * 1000 + number)});
         const int experts[] = {key.expert};
@@ -173,7 +173,7 @@ TEST_F(ExpertStoreTest, HeldLeasesKeepTheirBytesWhileOthersComeAndGo) {
     Lease weights;
   };
   std::vector<Held> held;
-  for (const Request& request : random_trace(40, 6, 8)) {
+  for (const LayerRequest& request : random_requests(40, 6, 8)) {
     const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
     while (true) {
       while (!held.empty() && (held.size() >= kSlots - 1 || random() % 2)) {
@@ -192,7 +192,7 @@ TEST_F(ExpertStoreTest, HeldLeasesKeepTheirBytesWhileOthersComeAndGo) {
 TEST_F(ExpertStoreTest, AFetchMayBeGivenUpAtAnyPoint) {
   const auto store = this->store(7);
   std::mt19937_64 random(6);
-  for (const Request& request : random_trace(60, kExperts, 9)) {
+  for (const LayerRequest& request : random_requests(60, kStoreExperts, 9)) {
     const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
     for (std::uint64_t count = random() % 5; count > 0; --count) {
       auto ready = fetch->next();
@@ -207,7 +207,7 @@ TEST_F(ExpertStoreTest, AFailedReadNamesTheExpertAndTheNextRequestReadsAgain) {
   const auto store = this->store(6);
   int failures = 0;
   std::uint64_t seed = 0;
-  for (const Request& request : random_trace(40, kExperts, 10)) {
+  for (const LayerRequest& request : random_requests(40, kStoreExperts, 10)) {
     files_.set_faults({.short_reads = 0.2, .failing_reads = 0.1, .seed = ++seed});
     const auto fetch = store->fetch(request.layer, test::used_once(request.experts));
     while (true) {
@@ -229,14 +229,14 @@ TEST_F(ExpertStoreTest, AFailedReadNamesTheExpertAndTheNextRequestReadsAgain) {
 TEST_F(ExpertStoreTest, ACorruptScaleIsRefusedWithItsTensorFileAndPlace) {
   int layer = 0, expert = 0;
   std::size_t tensor = 0;
-  for (int index = 0; index < kLayers * kExperts; ++index)
+  for (int index = 0; index < kStoreLayers * kStoreExperts; ++index)
     for (std::size_t t = 0; t < blocks_[static_cast<std::size_t>(index)].tensors.size(); ++t)
       if (blocks_[static_cast<std::size_t>(index)].tensors[t].scales.bytes > 0)
-        layer = index / kExperts, expert = index % kExperts, tensor = t;
+        layer = index / kStoreExperts, expert = index % kStoreExperts, tensor = t;
   const test::RunOnDisk scales = block(layer, expert).tensors[tensor].scales;
   const std::uint64_t place = scales.offset + scales.bytes - 1;
   std::byte& bad = files_.bytes(scales.file)[place];
-  const auto store = make_expert_store(table_, 2, make_policy("default", {kLayers, kExperts, 2}), *queue_,
+  const auto store = make_expert_store(table_, 2, make_policy("default", {kStoreLayers, kStoreExperts, 2}), *queue_,
                                        [&](int l, int e) { return block(l, e).spec; });
   for (unsigned value : {253u, 255u, 252u}) {
     bad = static_cast<std::byte>(value);

@@ -12,16 +12,16 @@ namespace sluice {
 namespace {
 
 // More numbers than one window holds, so that a row is cut by its border.
-constexpr int kRows = 70'001, kCols = 3, kBelow = 40'000;
+constexpr int kIdRows = 70'001, kCols = 3, kBelow = 40'000;
 
 int number_at(std::uint64_t index) { return static_cast<int>((index * 2'654'435'761u >> 7) % kBelow); }
 
 class IdTableTest : public testing::TestWithParam<int> {
  protected:
-  IdTableTest() : table_{"layers.0.tid", {kRows, kCols}, kBelow, 0, 1237, GetParam()} {
-    std::vector<std::byte> bytes(table_.offset + kRows * kCols * static_cast<std::uint64_t>(table_.id_bytes) + 5);
+  IdTableTest() : table_{"layers.0.tid", {kIdRows, kCols}, kBelow, 0, 1237, GetParam()} {
+    std::vector<std::byte> bytes(table_.offset + kIdRows * kCols * static_cast<std::uint64_t>(table_.id_bytes) + 5);
     files_.add(std::move(bytes));
-    for (std::uint64_t index = 0; index < kRows * kCols; ++index) store(index, number_at(index));
+    for (std::uint64_t index = 0; index < kIdRows * kCols; ++index) store(index, number_at(index));
     queue_ = make_pread_queue(files_, 2);
   }
   void store(std::uint64_t index, std::int64_t value) {  // little-endian, as this machine's
@@ -37,12 +37,12 @@ class IdTableTest : public testing::TestWithParam<int> {
 TEST_P(IdTableTest, HoldsEveryNumber) {
   const Result<IdTable> ids = read_id_table(table_, *queue_);
   ASSERT_TRUE(ids.has_value()) << ids.error().what;
-  ASSERT_EQ(ids->rows(), kRows);
-  for (int row = 0; row < kRows; ++row)
+  ASSERT_EQ(ids->rows(), kIdRows);
+  for (int row = 0; row < kIdRows; ++row)
     for (int col = 0; col < kCols; ++col)
       ASSERT_EQ(ids->of(row)[static_cast<std::size_t>(col)],
                 number_at(static_cast<std::uint64_t>(row) * kCols + static_cast<std::uint64_t>(col)));
-  EXPECT_GE(id_table_bytes({&table_, 1}), std::uint64_t{kRows} * kCols * 2);
+  EXPECT_GE(id_table_bytes({&table_, 1}), std::uint64_t{kIdRows} * kCols * 2);
   EXPECT_EQ(id_table_bytes({}), 0u);
 }
 

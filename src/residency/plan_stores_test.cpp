@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 4, kExperts = 10, kSteps = 13, kTopK = 3;
+constexpr int kPlanLayers = 4, kPlanExperts = 10, kSteps = 13, kPlanTopK = 3;
 
 // Passes requests on and remembers every page that a read may write to.
 class WatchedQueue final : public ReadQueue {
@@ -44,8 +44,8 @@ class PlanStoresTest : public testing::Test {
   PlanStoresTest()
       : files_(true),
         walk_(test::scatter_blocks(files_, kSteps, 60'000, 31)),
-        experts_(test::scatter_blocks(files_, kLayers * kExperts, 20'000, 32)),
-        table_(test::table_of(experts_, kLayers, kExperts)),
+        experts_(test::scatter_blocks(files_, kPlanLayers * kPlanExperts, 20'000, 32)),
+        table_(test::table_of(experts_, kPlanLayers, kPlanExperts)),
         queue_(make_pread_queue(files_, 2)) {
     embedding_ = {"embed", FormatId::bf16, {100, 300}, files_.add(test::random_bytes(100 * 600, 3)), 0, 0};
   }
@@ -55,9 +55,9 @@ class PlanStoresTest : public testing::Test {
     needs.baseline_bytes = 100'000;
     for (const test::ScatteredBlock& step : walk_) needs.step_bytes.push_back(step.layout.slot_bytes);
     needs.expert_slot_bytes = table_.slot_bytes();
-    needs.expert_count = kLayers * kExperts;
-    needs.expert_layers = kLayers;
-    needs.experts_in_use = kTopK;
+    needs.expert_count = kPlanLayers * kPlanExperts;
+    needs.expert_layers = kPlanLayers;
+    needs.experts_in_use = kPlanTopK;
     for (int chunk : {1, 4, 16}) {
       needs.chunks.push_back(chunk);
       needs.scratch_bytes.push_back(static_cast<std::uint64_t>(chunk) * 5'000);
@@ -73,9 +73,9 @@ class PlanStoresTest : public testing::Test {
     ASSERT_TRUE(rows.read(ids, {out.data(), chunk, 300, 300}).has_value());
     for (int step = 0; step < kSteps; ++step) {
       ASSERT_TRUE(trunk.acquire(step).has_value());
-      if (step % 3 != 0 || step / 3 >= kLayers) continue;
+      if (step % 3 != 0 || step / 3 >= kPlanLayers) continue;
       std::set<int> experts;
-      while (experts.size() < kTopK) experts.insert(static_cast<int>(random() % kExperts));
+      while (experts.size() < kPlanTopK) experts.insert(static_cast<int>(random() % kPlanExperts));
       const std::vector<int> wanted(experts.begin(), experts.end());
       const auto fetch = store.fetch(step / 3, test::used_once(wanted));
       while (true) {
@@ -106,8 +106,9 @@ TEST_F(PlanStoresTest, NeverTouchMoreThanTheirParts) {
     ASSERT_TRUE(plan.has_value());
     WatchedQueue trunk_reads(*queue_), expert_reads(*queue_), row_reads(*queue_);
     const auto trunk = make_trunk_store(specs, layouts, plan->trunk, trunk_reads);
-    const auto store = make_expert_store(table_, plan->expert_slots,
-                                         make_policy("default", {kLayers, kExperts, plan->expert_slots}), expert_reads);
+    const auto store =
+        make_expert_store(table_, plan->expert_slots,
+                          make_policy("default", {kPlanLayers, kPlanExperts, plan->expert_slots}), expert_reads);
     const auto rows = make_row_table(embedding_, plan->prefill_chunk, row_reads);
     std::mt19937_64 random(part);
     constexpr int kTokens = 12;

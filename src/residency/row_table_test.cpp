@@ -11,13 +11,13 @@
 namespace sluice {
 namespace {
 
-constexpr int kRows = 300;  // in three rows of scales, where 128 share one
+constexpr int kTableRows = 300;  // in three rows of scales, where 128 share one
 
 class RowTableTest : public testing::TestWithParam<std::tuple<FormatId, int>> {
  protected:
   RowTableTest() : files_(true, {.short_reads = 0.1}) {
     const Format& stored = format(std::get<0>(GetParam()));
-    table_ = {"embed", stored.id, {kRows, 96}, 0, 1234, 0};
+    table_ = {"embed", stored.id, {kTableRows, 96}, 0, 1234, 0};
     table_.scales_offset = 3000 + table_.weights_offset + stored.weight_bytes(table_.shape);
     std::vector<std::byte> bytes = test::random_bytes(table_.scales_offset + stored.scale_bytes(table_.shape) + 7, 4);
     for (std::byte& byte : bytes)
@@ -45,7 +45,7 @@ TEST_P(RowTableTest, EqualsTheDefinition) {
   std::mt19937_64 random(3);
   for (int call = 0; call < 40; ++call) {
     std::vector<int> ids(random() % 20);
-    for (int& id : ids) id = static_cast<int>(random() % (call % 2 ? 5 : kRows));
+    for (int& id : ids) id = static_cast<int>(random() % (call % 2 ? 5 : kTableRows));
     std::vector<float> out(ids.size() * 100);
     const Rows view{out.data(), static_cast<int>(ids.size()), 96, 100};
     ASSERT_TRUE(rows->read(ids, view).has_value());

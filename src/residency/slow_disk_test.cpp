@@ -20,7 +20,7 @@ namespace {
 using test::SlowDisk;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLayers = 4, kStepsOfALayer = 3, kExperts = 12, kTopK = 3, kTokens = 3;
+constexpr int kSlowLayers = 4, kStepsOfALayer = 3, kSlowExperts = 12, kSlowTopK = 3, kTokens = 3;
 constexpr double kDiskRate = 3e6;      // bytes a second
 constexpr double kComputeRate = 12e6;  // of weights
 
@@ -28,15 +28,15 @@ class SlowDiskTest : public testing::Test {
  protected:
   SlowDiskTest()
       : files_(true),
-        walk_(test::scatter_blocks(files_, kLayers * kStepsOfALayer, 60'000, 31)),
-        experts_(test::scatter_blocks(files_, kLayers * kExperts, 12'000, 32)),
-        table_(test::table_of(experts_, kLayers, kExperts)),
+        walk_(test::scatter_blocks(files_, kSlowLayers * kStepsOfALayer, 60'000, 31)),
+        experts_(test::scatter_blocks(files_, kSlowLayers * kSlowExperts, 12'000, 32)),
+        table_(test::table_of(experts_, kSlowLayers, kSlowExperts)),
         disk_(files_, kDiskRate) {
     for (const test::ScatteredBlock& step : walk_) needs_.step_bytes.push_back(step.layout.slot_bytes);
     needs_.expert_slot_bytes = table_.slot_bytes();
-    needs_.expert_count = kLayers * kExperts;
-    needs_.expert_layers = kLayers;
-    needs_.experts_in_use = kTopK;
+    needs_.expert_count = kSlowLayers * kSlowExperts;
+    needs_.expert_layers = kSlowLayers;
+    needs_.experts_in_use = kSlowTopK;
     needs_.chunks = {1};
     needs_.scratch_bytes = needs_.embedding_bytes = {4096};
   }
@@ -53,17 +53,17 @@ class SlowDiskTest : public testing::Test {
   }
 
   void run_token(TrunkStore& trunk, ExpertStore& store, std::mt19937_64& random, Outcome& outcome) {
-    for (int step = 0; step < kLayers * kStepsOfALayer; ++step) {
+    for (int step = 0; step < kSlowLayers * kStepsOfALayer; ++step) {
       {
         const auto lease = trunk.acquire(step);
         ASSERT_TRUE(lease.has_value());
         compute(walk_[static_cast<std::size_t>(step)].layout.payload_bytes, outcome);
       }
       if (step % kStepsOfALayer != 1) continue;
-      std::vector<int> wanted(kExperts);
-      for (int expert = 0; expert < kExperts; ++expert) wanted[static_cast<std::size_t>(expert)] = expert;
+      std::vector<int> wanted(kSlowExperts);
+      for (int expert = 0; expert < kSlowExperts; ++expert) wanted[static_cast<std::size_t>(expert)] = expert;
       std::shuffle(wanted.begin(), wanted.end(), random);
-      wanted.resize(kTopK);
+      wanted.resize(kSlowTopK);
       std::ranges::sort(wanted);
       const auto fetch = store.fetch(step / kStepsOfALayer, test::used_once(wanted));
       while (true) {
@@ -82,7 +82,8 @@ class SlowDiskTest : public testing::Test {
     const auto trunk = make_trunk_store(specs, layouts, plan.trunk, *queue);
     const auto store = make_expert_store(
         table_, plan.expert_slots,
-        make_policy("default", {.layers = kLayers, .experts = kExperts, .slots = plan.expert_slots, .top_k = kTopK}),
+        make_policy("default",
+                    {.layers = kSlowLayers, .experts = kSlowExperts, .slots = plan.expert_slots, .top_k = kSlowTopK}),
         *queue);
     std::mt19937_64 random(1);
     Outcome ignored, outcome;

@@ -10,18 +10,17 @@
 #include <thread>
 
 #include "support/expert_uses.h"
+#include "support/file_text.h"
 #include "support/random_blocks.h"
 #include "support/temp_dir.h"
 
 namespace sluice {
 namespace {
 
+using test::file_text;
+
 const UsageOwner kOwner{"0123abcd", 3, 5};
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 void set_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
@@ -65,7 +64,7 @@ TEST(Usage, EveryByteThatIsWrongIsNoticed) {
   const test::TempDir scratch;
   const std::string path = (scratch / "usage").string();
   ASSERT_TRUE(write_usage(path, kOwner, some_usage()).has_value());
-  const std::string good = text_of(path);
+  const std::string good = file_text(path);
   for (std::size_t place = 0; place < good.size(); ++place) {
     std::string bad = good;
     bad[place] = static_cast<char>(bad[place] ^ 4);

@@ -8,13 +8,13 @@
 namespace sluice::serve {
 namespace {
 
-ApiResult<ChatAsk> read(const std::string& body, bool counted = false) {
+ApiResult<ChatAsk> messages_ask(const std::string& body, bool counted = false) {
   return read_messages(body, ChatOptions{}, SamplingParams{.temperature = 0.6}, counted);
 }
 
 TEST(MessagesRequest, ReadsBlocks) {
   const auto ask =
-      read(R"({"model":"m","max_tokens":9,"system":[{"type":"text","text":"Be brief."}],"stop_sequences":["x"],
+      messages_ask(R"({"model":"m","max_tokens":9,"system":[{"type":"text","text":"Be brief."}],"stop_sequences":["x"],
     "messages":[
       {"role":"user","content":"Hi"},
       {"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":""},{"type":"text","text":"Yes"},
@@ -41,12 +41,12 @@ TEST(MessagesRequest, ReadsBlocks) {
 
 TEST(MessagesRequest, NamesWhatIsWrong) {
   const auto param = [](const std::string& body) {
-    const auto ask = read(body);
+    const auto ask = messages_ask(body);
     return ask ? std::string("none") : ask.error().param;
   };
   EXPECT_EQ(param("{}"), "messages");
   EXPECT_EQ(param(R"({"messages":[{"role":"user","content":"a"}]})"), "max_tokens");
-  EXPECT_TRUE(read(R"({"messages":[{"role":"user","content":"a"}]})", true));
+  EXPECT_TRUE(messages_ask(R"({"messages":[{"role":"user","content":"a"}]})", true));
   EXPECT_EQ(param(R"({"max_tokens":1,"messages":[{"role":"system","content":"a"}]})"), "messages[0].role");
   EXPECT_EQ(param(R"({"max_tokens":1,"messages":[{"role":"user"}]})"), "messages[0].content");
   EXPECT_EQ(param(R"({"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text"}]}]})"),
@@ -62,23 +62,24 @@ TEST(MessagesRequest, AFormIsAskedForInTwoPlaces) {
   const std::string format = R"({"type":"json_schema","schema":{"type":"object", "x":1.0}})";
   for (const std::string& body : {R"({"output_config":{"effort":"high","format":)" + format + "}," + rest,
                                   R"({"output_format":)" + format + "," + rest}) {
-    const auto ask = read(body);
+    const auto ask = messages_ask(body);
     ASSERT_TRUE(ask) << ask.error().message;
     EXPECT_EQ(ask->generation.form.kind, AnswerForm::Kind::json_schema);
     EXPECT_EQ(ask->generation.form.text, R"({"type":"object", "x":1.0})") << "spelled as it was sent";
     EXPECT_EQ(ask->options.effort.value_or("none"), body.starts_with(R"({"output_c)") ? "high" : "none");
   }
-  EXPECT_EQ(read(R"({"output_config":{"format":{"type":"xml"}},)" + rest).error().param, "output_config.format.type");
-  EXPECT_EQ(read(R"({"output_config":{"format":{"type":"json_schema"}},)" + rest).error().param,
+  EXPECT_EQ(messages_ask(R"({"output_config":{"format":{"type":"xml"}},)" + rest).error().param,
+            "output_config.format.type");
+  EXPECT_EQ(messages_ask(R"({"output_config":{"format":{"type":"json_schema"}},)" + rest).error().param,
             "output_config.format.schema");
 }
 
 TEST(MessagesRequest, ToolsOfTheServerAreLeftOut) {
-  const auto ask = read(R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
+  const auto ask = messages_ask(R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
     "tools":[{"type":"web_search_20250305","name":"web_search"},{"name":"f","input_schema":{}}]})");
   ASSERT_TRUE(ask) << ask.error().message;
   EXPECT_EQ(ask->conversation.tools.size(), 1u);
-  EXPECT_EQ(read(R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
+  EXPECT_EQ(messages_ask(R"({"max_tokens":1,"messages":[{"role":"user","content":"a"}],
     "tools":[{"type":"bash_20250124","name":"bash"}]})")
                 .error()
                 .param,

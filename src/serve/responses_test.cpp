@@ -8,11 +8,11 @@
 namespace sluice::serve {
 namespace {
 
-ApiResult<ResponseAsk> read(const std::string& body) { return read_response(body, {}, {}); }
+ApiResult<ResponseAsk> response_ask(const std::string& body) { return read_response(body, {}, {}); }
 
 TEST(ResponseAsk, InputIsATextOrItems) {
   const auto text =
-      read(R"({"input":"Hi","instructions":"Be kind.","max_output_tokens":9,"reasoning":{"effort":"low"}})");
+      response_ask(R"({"input":"Hi","instructions":"Be kind.","max_output_tokens":9,"reasoning":{"effort":"low"}})");
   ASSERT_TRUE(text) << text.error().message;
   ASSERT_EQ(text->chat.conversation.messages.size(), 2u);
   EXPECT_EQ(text->chat.conversation.messages[0].role, Role::system);
@@ -20,7 +20,7 @@ TEST(ResponseAsk, InputIsATextOrItems) {
   EXPECT_EQ(text->chat.generation.max_tokens, 9);
   EXPECT_EQ(text->chat.options.effort, "low");
 
-  const auto items = read(R"({"input":[
+  const auto items = response_ask(R"({"input":[
     {"role":"user","content":[{"type":"input_text","text":"a"},{"type":"input_text","text":"b"}]},
     {"type":"reasoning","id":"rs_1","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},
     {"type":"message","role":"assistant","content":[{"type":"output_text","text":"c"}]},
@@ -41,7 +41,7 @@ TEST(ResponseAsk, InputIsATextOrItems) {
 }
 
 TEST(ResponseAsk, ToolsFormatsAndChoices) {
-  const auto ask = read(R"({"input":"Hi","tools":[{"type":"function","name":"f","description":"d","strict":true,
+  const auto ask = response_ask(R"({"input":"Hi","tools":[{"type":"function","name":"f","description":"d","strict":true,
     "parameters":{"type":"object", "properties":{}}}],"tool_choice":{"type":"function","name":"f"},
     "text":{"format":{"type":"json_schema","name":"n","schema":{"type":"null"}}}})");
   ASSERT_TRUE(ask) << ask.error().message;
@@ -55,7 +55,7 @@ TEST(ResponseAsk, ToolsFormatsAndChoices) {
 
 TEST(ResponseAsk, WrongFieldsAreNamed) {
   const auto param = [](const std::string& fields) {
-    const auto ask = read("{" + fields + "}");
+    const auto ask = response_ask("{" + fields + "}");
     return ask ? std::string("(taken)") : ask.error().param;
   };
   EXPECT_EQ(param(""), "input");

@@ -1,5 +1,6 @@
 // Tests of bpe_tokenizer.h with a small vocabulary and a simple pattern.
 #include "text/bpe_tokenizer.h"
+#include "support/decoded.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,8 @@
 
 namespace sluice {
 namespace {
+
+using test::decoded;
 
 BpeTokenizer small_tokenizer(LongTextRule rule = {}) {
   Vocabulary ranks, specials;
@@ -18,12 +21,6 @@ BpeTokenizer small_tokenizer(LongTextRule rule = {}) {
           test::must(SplitPattern::compile(R"(\p{L}+|\s+(?!\S)|\s+|[^\s\p{L}]+)")), rule};
 }
 
-std::string decode(const Tokenizer& tokenizer, const std::vector<int>& ids) {
-  std::string text;
-  for (const int id : ids) text += tokenizer.bytes(id);
-  return text;
-}
-
 TEST(BpeTokenizer, SpecialSpellingsAreTextUnlessTheyAreToBeTokens) {
   const BpeTokenizer tokenizer = small_tokenizer();
   EXPECT_EQ(tokenizer.vocab_size(), 262);
@@ -32,8 +29,8 @@ TEST(BpeTokenizer, SpecialSpellingsAreTextUnlessTheyAreToBeTokens) {
   for (const char* text : {"ab<x>ab", "<x>", "a<xy>[E]", "<x><x><x>", "<x <x>", "x>[E", "<<x>>"}) {
     const std::vector<int> plain = test::must(tokenizer.encode(text, SpecialSpelling::text));
     for (const int id : plain) EXPECT_FALSE(tokenizer.is_special(id)) << text;
-    EXPECT_EQ(decode(tokenizer, plain), text);
-    EXPECT_EQ(decode(tokenizer, test::must(tokenizer.encode(text, SpecialSpelling::token))), text);
+    EXPECT_EQ(decoded(tokenizer, plain), text);
+    EXPECT_EQ(decoded(tokenizer, test::must(tokenizer.encode(text, SpecialSpelling::token))), text);
   }
   const auto special = [&](const char* text) { return test::must(tokenizer.encode(text, SpecialSpelling::token)); };
   EXPECT_EQ(special("ab<x>ab"), (std::vector<int>{256, 258, 256}));

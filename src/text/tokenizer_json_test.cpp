@@ -1,5 +1,6 @@
 // Tests of tokenizer_json.h with small files. The families' goldens are tested beside their tokenizers.
 #include "text/tokenizer_json.h"
+#include "support/decoded.h"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@ namespace sluice {
 namespace {
 
 using Ids = std::vector<int>;
+using test::decoded;
 using Json = test::TokenizerJson::Json;
 
 Result<std::unique_ptr<Tokenizer>> open(const Json& json, int vocab_size) {
@@ -32,12 +34,6 @@ Ids text_ids(const Tokenizer& tokenizer, std::string_view text) {
 Ids token_ids(const Tokenizer& tokenizer, std::string_view text) {
   return test::must(tokenizer.encode(text, SpecialSpelling::token));
 }
-std::string decode(const Tokenizer& tokenizer, const Ids& ids) {
-  std::string text;
-  for (const int id : ids) text += tokenizer.bytes(id);
-  return text;
-}
-
 // Single bytes; "ab" 256, "bc" 257, "abc" 258 of ab and c; "xbc" 259 that no merge makes.
 test::TokenizerJson small() {
   return {.merges = {{"a", "b"}, {"b", "c"}, {"ab", "c"}},
@@ -74,8 +70,8 @@ TEST(TokenizerJson, AddedTokensComeBeforeTheSplit) {
   for (const char* text : {"<s>", "<t>", "ab<tt>c", "<<s>>   x"}) {
     const Ids ids = text_ids(*tokenizer, text);
     for (const int id : ids) EXPECT_FALSE(tokenizer->is_special(id)) << text;
-    EXPECT_EQ(decode(*tokenizer, ids), text);
-    EXPECT_EQ(decode(*tokenizer, token_ids(*tokenizer, text)), text);
+    EXPECT_EQ(decoded(*tokenizer, ids), text);
+    EXPECT_EQ(decoded(*tokenizer, token_ids(*tokenizer, text)), text);
   }
   EXPECT_EQ(text_ids(*tokenizer, "a   b"), (Ids{64, three, 65}));
   EXPECT_TRUE(tokenizer->is_special(t));
@@ -218,7 +214,7 @@ TEST(TokenizerJson, GoldensOfThePackageTokenizers) {
       const Ids ids = item.at("ids");
       EXPECT_EQ(token_ids(*tokenizer, text), ids) << name << ": " << text;
       EXPECT_EQ(text_ids(*tokenizer, text), item.value("text_ids", ids)) << name << ": " << text;
-      EXPECT_TRUE(name == "nfc" || decode(*tokenizer, ids) == text) << name << ": " << text;
+      EXPECT_TRUE(name == "nfc" || decoded(*tokenizer, ids) == text) << name << ": " << text;
     }
   }
 }
@@ -249,7 +245,7 @@ TEST(TokenizerJson, AnyDamageIsReadOrRefused) {
     ++read;
     const std::string sample = "abc xbc  <s> 1\u4f60";
     const auto ids = (*opened)->encode(sample, SpecialSpelling::text);
-    EXPECT_TRUE(!ids || decode(**opened, *ids) == sample);
+    EXPECT_TRUE(!ids || decoded(**opened, *ids) == sample);
   }
   EXPECT_GT(read, 10);
 }
@@ -265,7 +261,7 @@ TEST(TokenizerJson, MegabytesTakeSeconds) {
     for (const std::string& text : {std::string(1'000'000, 'a'), std::string(1'000'000, ' '),
                                     std::string(1'000'000, '\n'), std::string(1'000'000, '1'), mixed})
       for (const auto spelling : {SpecialSpelling::text, SpecialSpelling::token})
-        EXPECT_EQ(decode(*tokenizer, test::must(tokenizer->encode(text, spelling))), text);
+        EXPECT_EQ(decoded(*tokenizer, test::must(tokenizer->encode(text, spelling))), text);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     EXPECT_LT(took.count(), 60.0);  // a few seconds here; a quadratic step would need hours
   }

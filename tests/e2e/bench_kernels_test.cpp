@@ -9,21 +9,21 @@
 namespace sluice::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 TEST(BenchKernels, ComparesWithAnEarlierRun) {
   const TempDir scratch;
   const std::string before = (scratch / "before.json").string(), now = (scratch / "now.json").string();
   const auto entry = [](const char* isa, int outs) {
-    return json{{"format", "mxfp4"},       {"isa", isa},         {"rows", 1}, {"shape", {outs, 3584}},
+    return Json{{"format", "mxfp4"},       {"isa", isa},         {"rows", 1}, {"shape", {outs, 3584}},
                 {"bandwidth_ratio", 0.25}, {"peak_ratio", 0.125}};
   };
   // Only the second is the same kernel on the same shape.
-  std::ofstream(before) << json{{"entries", {entry("scalar", 64), entry("scalar", 3072), entry("avx2", 3072)}}};
+  std::ofstream(before) << Json{{"entries", {entry("scalar", 64), entry("scalar", 3072), entry("avx2", 3072)}}};
   const Outcome outcome = sluice({"bench", "kernels", "--format", "mxfp4", "--isa", "scalar", "--numerics", "both",
                                   "--compare", before, "--json", now});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json entries = json::parse(std::ifstream(now)).at("entries");
+  const Json entries = Json::parse(std::ifstream(now)).at("entries");
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].at("earlier_ratio"), 0.25);
   EXPECT_GT(entries[0].at("bandwidth_ratio"), 0);

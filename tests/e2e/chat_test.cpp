@@ -4,9 +4,9 @@
 
 #include <chrono>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "support/file_text.h"
 #include "support/sluice_program.h"
 #include "support/temp_dir.h"
 #include "support/terminal.h"
@@ -17,13 +17,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-Arguments chat(const Arguments& more = {}) {
+Arguments chat_arguments(const Arguments& more = {}) {
   return Arguments{"chat", demo_model().string(), "--temperature", "0"} + more;
-}
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::vector<nlohmann::json> lines_of(const std::filesystem::path& file) {
@@ -34,8 +29,8 @@ std::vector<nlohmann::json> lines_of(const std::filesystem::path& file) {
 }
 
 TEST(Chat, APipeGetsAnswersAndNothingElse) {
-  const Outcome outcome =
-      sluice(chat({"--quiet"}), "What is the capital of France?\n\n/frobnicate\nWhat is the capital of Italy?");
+  const Outcome outcome = sluice(chat_arguments({"--quiet"}),
+                                 "What is the capital of France?\n\n/frobnicate\nWhat is the capital of Italy?");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "The capital of France is Paris.\nThe capital of Italy is Rome.\n");
   EXPECT_THAT(outcome.err, HasSubstr("/frobnicate is no command"));
@@ -57,10 +52,12 @@ TEST(Chat, TheHistoryIsAppendedAndReadAtTheNextStart) {
   const TempDir scratch;
   const std::string file = (scratch / "talk.jsonl").string();
   const Arguments keep = {"--history", file, "--quiet"};
-  EXPECT_EQ(sluice(chat(keep + Arguments{"--system", "Be brief."}), "What is the capital of France?\n").exit_code, 0);
-  const std::string before = text_of(file);
-  EXPECT_EQ(sluice(chat(keep), "What is the capital of Italy?\n").exit_code, 0);
-  EXPECT_TRUE(text_of(file).starts_with(before));
+  EXPECT_EQ(
+      sluice(chat_arguments(keep + Arguments{"--system", "Be brief."}), "What is the capital of France?\n").exit_code,
+      0);
+  const std::string before = file_text(file);
+  EXPECT_EQ(sluice(chat_arguments(keep), "What is the capital of Italy?\n").exit_code, 0);
+  EXPECT_TRUE(file_text(file).starts_with(before));
   const std::vector<nlohmann::json> lines = lines_of(file);
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0].at("role"), "system");
@@ -69,7 +66,7 @@ TEST(Chat, TheHistoryIsAppendedAndReadAtTheNextStart) {
   EXPECT_EQ(lines[4].at("role"), "assistant");
 
   std::ofstream(file, std::ios::app) << "{\"role\": \"king\", \"content\": \"\"}\n";
-  const Outcome damaged = sluice(chat(keep), "Hello\n");
+  const Outcome damaged = sluice(chat_arguments(keep), "Hello\n");
   EXPECT_EQ(damaged.exit_code, 1);
   EXPECT_THAT(damaged.err, HasSubstr("line 6"));
 }
@@ -82,7 +79,7 @@ TEST(Chat, CommandsChangeTheConversation) {
       "/regen\nWhat is the capital of France?\n/regen\n/think off\nWhat is the capital of Italy?\n" +
       ("/save " + saved) + "\n/undo\n/stats\n/help\n/system Be kind.\n/new\n/load " + saved +
       "\nWhat is the capital of Japan?\n/load /nowhere/at/all\n/quit\nnever said\n";
-  const Outcome outcome = sluice(chat({"--history", file}), input);
+  const Outcome outcome = sluice(chat_arguments({"--history", file}), input);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "The capital of France is Paris.\nThe capital of France is Paris.\nThe capital of Italy is Rome.\n"
@@ -100,7 +97,8 @@ TEST(Chat, CommandsChangeTheConversation) {
 TEST(Chat, AFullContextIsToldAndTheConversationGoesOn) {
   std::string input = "What is the capital of France?\n";
   for (int word = 0; word < 200; ++word) input += "one two three ";
-  const Outcome outcome = sluice(chat({"--context", "200", "--quiet"}), input + "\nWhat is the capital of Italy?\n");
+  const Outcome outcome =
+      sluice(chat_arguments({"--context", "200", "--quiet"}), input + "\nWhat is the capital of Italy?\n");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("the context holds 200"));
   EXPECT_EQ(outcome.out, "The capital of France is Paris.\nThe capital of Italy is Rome.\n");
@@ -117,7 +115,7 @@ TEST(Chat, SameSeedSameConversation) {
 }
 
 TEST(Chat, ATerminalEditsLinesAndDimsReasoning) {
-  Terminal terminal(sluice_path(), chat());
+  Terminal terminal(sluice_path(), chat_arguments());
   ASSERT_TRUE(terminal.shows("/help")) << terminal.screen();
   ASSERT_TRUE(terminal.shows(">\x1b[0m "));
   terminal.type("What is the capital of Italx\x7fy?\r");
@@ -137,7 +135,7 @@ TEST(Chat, ATerminalEditsLinesAndDimsReasoning) {
 const Arguments kEndless = {"--presence-penalty", "-100", "--threads", "1", "--think", "off"};
 
 TEST(Chat, CtrlCStopsTheAnswerAndNotTheProgram) {
-  Terminal terminal(sluice_path(), chat(kEndless));
+  Terminal terminal(sluice_path(), chat_arguments(kEndless));
   ASSERT_TRUE(terminal.shows(">\x1b[0m ")) << terminal.screen();
   terminal.type("Tell me a story.\r");
   ASSERT_TRUE(terminal.shows("story.\r\n"));
@@ -151,7 +149,7 @@ TEST(Chat, CtrlCStopsTheAnswerAndNotTheProgram) {
 }
 
 TEST(Chat, InterruptedInAPipeEndsWith130) {
-  RunningProgram program(sluice_path(), chat(kEndless), "Tell me a story.\nAnd another one.\n");
+  RunningProgram program(sluice_path(), chat_arguments(kEndless), "Tell me a story.\nAnd another one.\n");
   for (int wait = 0; wait < 600 && program.out_so_far().empty(); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   ASSERT_NE(program.out_so_far(), "") << program.err_so_far();

@@ -12,7 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kChat = "/v1/chat/completions";
 constexpr const char* kPerson =
     R"({"type":"object","properties":{"name":{"type":"string","maxLength":12},"age":{"type":"integer","minimum":1,"maximum":120},
         "likes":{"type":"array","items":{"enum":["tea","books"]},"maxItems":2}},"required":["name","age","likes"]})";
@@ -26,8 +25,7 @@ void expect_person(const std::string& text) {
 }
 
 class Constrained : public testing::TestWithParam<const char*> {};
-constexpr const char* kDemos[] = {"kimi-k3", "olmoe", "glm-5.2", "deepseek-v4"};
-INSTANTIATE_TEST_SUITE_P(Families, Constrained, testing::ValuesIn(kDemos), family_name);
+INSTANTIATE_TEST_SUITE_P(Families, Constrained, testing::ValuesIn(kFamilies), family_name);
 
 TEST_P(Constrained, RunWritesWhatGrammarsAndSchemasAllow) {
   const TempDir scratch;
@@ -61,16 +59,16 @@ TEST_P(Constrained, ChatAnswersFollowTheirSchema) {
     const std::string schema = fmt::format(
         R"("response_format":{{"type":"json_schema","json_schema":{{"name":"p","strict":true,"schema":{}}}}})",
         kPerson);
-    const Json answer = server.posted(kChat, chat_body(schema, seed));
+    const Json answer = server.posted(kChatPath, chat_body(schema, seed));
     EXPECT_EQ(answer.at("choices").at(0).at("finish_reason"), "stop");
     expect_person(answer.at("choices").at(0).at("message").at("content"));
     const Json object =
-        server.posted(kChat, chat_body(R"("max_tokens":3000,"response_format":{"type":"json_object"})", seed));
+        server.posted(kChatPath, chat_body(R"("max_tokens":3000,"response_format":{"type":"json_object"})", seed));
     const Json& choice = object.at("choices").at(0);
     if (choice.at("finish_reason") == "stop") {
       EXPECT_TRUE(Json::parse(choice.at("message").at("content").get<std::string>(), nullptr, false).is_object());
     }
-    const Json word = server.posted(kChat, chat_body(R"("grammar":"root ::= \"A\" | \"B\"")", seed));
+    const Json word = server.posted(kChatPath, chat_body(R"("grammar":"root ::= \"A\" | \"B\"")", seed));
     const std::string letter = word.at("choices").at(0).at("message").at("content");
     EXPECT_TRUE(letter == "A" || letter == "B") << letter;
   }
@@ -95,16 +93,16 @@ TEST_P(Constrained, CallsThatAreRequiredAreMade) {
   };
   for (int seed = 1; seed <= 4; ++seed) {
     const std::string named = R"(,"tool_choice":{"type":"function","function":{"name":"look"}},"logprobs":true)";
-    const Json look = arguments_of(server.posted(kChat, chat_body(kTools + named, seed)), "look");
+    const Json look = arguments_of(server.posted(kChatPath, chat_body(kTools + named, seed)), "look");
     EXPECT_TRUE(look.at("place") == "here" || look.at("place") == "there") << look;
     EXPECT_TRUE(look.at("times").is_number_integer()) << look;
     const std::string wait = R"(,"tool_choice":{"type":"function","function":{"name":"wait"}})";
-    const Json waited = arguments_of(server.posted(kChat, chat_body(kTools + wait, seed)), "wait");
+    const Json waited = arguments_of(server.posted(kChatPath, chat_body(kTools + wait, seed)), "wait");
     EXPECT_TRUE(waited.at("deep").at("flag").is_boolean()) << waited;
-    const Json any = server.posted(kChat, chat_body(kTools + std::string(R"(,"tool_choice":"required")"), seed));
+    const Json any = server.posted(kChatPath, chat_body(kTools + std::string(R"(,"tool_choice":"required")"), seed));
     EXPECT_EQ(any.at("choices").at(0).at("message").at("tool_calls").size(), 1u) << any;
     // Tools and a form: an answer of the form, or a call.
-    const Json both = server.posted(kChat, chat_body(kTools + std::string(R"(,"grammar":"root ::= \"A\"")"), seed));
+    const Json both = server.posted(kChatPath, chat_body(kTools + std::string(R"(,"grammar":"root ::= \"A\"")"), seed));
     const Json& message = both.at("choices").at(0).at("message");
     EXPECT_TRUE(message.contains("tool_calls") || message.at("content") == "A") << message;
   }
@@ -113,7 +111,7 @@ TEST_P(Constrained, CallsThatAreRequiredAreMade) {
 TEST(ConstrainedServer, WhatCannotBeHeldToIsRefusedByItsField) {
   const Served server;
   const auto refused = [&](const std::string& more, const std::string& param, const std::string& complaint) {
-    const HttpAnswer answer = server.post(kChat, chat_body(more, 1));
+    const HttpAnswer answer = server.post(kChatPath, chat_body(more, 1));
     EXPECT_EQ(answer.status, 400) << more;
     const Json error = Json::parse(answer.body).at("error");
     EXPECT_EQ(error.at("param"), param) << error;

@@ -11,15 +11,15 @@
 namespace sluice::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-json user(const std::string& text) { return {{"role", "user"}, {"content", text}}; }
+Json user(const std::string& text) { return {{"role", "user"}, {"content", text}}; }
 
 // The assistant's next message.
-json answer(const Served& server, const json& messages, const json& tools = {}) {
-  json request = {{"messages", messages}, {"max_tokens", 160}, {"temperature", 0}};
+Json answer(const Served& server, const Json& messages, const Json& tools = {}) {
+  Json request = {{"messages", messages}, {"max_tokens", 160}, {"temperature", 0}};
   if (!tools.empty()) request["tools"] = tools;
-  return server.posted("/v1/chat/completions", request.dump()).at("choices").at(0).at("message");
+  return server.posted(kChatPath, request.dump()).at("choices").at(0).at("message");
 }
 
 // Prints what went wrong; `right` of `asked` must reach a share of `percent`.
@@ -74,19 +74,19 @@ constexpr std::array<Forecast, 20> kForecasts = {{{"What is the weather in Rome?
                                                   {"What is the weather in Havana for 3 days?", "Havana", 3}}};
 
 TEST_P(DemosWithTools, CallATool) {
-  const json tools = json::parse(R"([{"type": "function", "function": {
+  const Json tools = Json::parse(R"([{"type": "function", "function": {
     "name": "get_weather", "description": "Get weather",
     "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
                    "required": ["city"]}}}])");
   const Served server({}, demo_model(GetParam()));
   Tally tally(GetParam(), "calls with the right arguments");
   for (const Forecast& forecast : kForecasts) {
-    json wanted = {{"city", forecast.city}};
+    Json wanted = {{"city", forecast.city}};
     if (forecast.days > 0) wanted["days"] = forecast.days;
-    const json said = answer(server, json::array({user(forecast.ask)}), tools);
-    const json calls = said.value("tool_calls", json::array());
+    const Json said = answer(server, Json::array({user(forecast.ask)}), tools);
+    const Json calls = said.value("tool_calls", Json::array());
     const bool right = calls.size() == 1 && calls[0].at("function").at("name") == "get_weather" &&
-                       json::parse(calls[0].at("function").at("arguments").get<std::string>()) == wanted;
+                       Json::parse(calls[0].at("function").at("arguments").get<std::string>()) == wanted;
     tally.count(right, forecast.ask, said.dump());
   }
   tally.expect(90);
@@ -122,8 +122,8 @@ TEST_P(EveryDemo, RemembersOverTurns) {
   const Served server({}, demo_model(GetParam()));
   Tally tally(GetParam(), "facts known two turns later");
   for (const Told& told : kTold) {
-    json talk = json::array();
-    json said;
+    Json talk = Json::array();
+    Json said;
     for (const char* text : {told.say, told.between, told.ask}) {
       talk.push_back(user(text));
       said = answer(server, talk);

@@ -4,23 +4,19 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <stdexcept>
 #include <thread>
 
+#include "support/file_text.h"
 #include "support/served.h"
 #include "support/sluice_program.h"
 
 namespace sluice::test {
 namespace {
 
-const Arguments kRequest = {"--prompt", "One two three four", "--max-tokens", "12"};
+const Arguments kShortRequest = {"--prompt", "One two three four", "--max-tokens", "12"};
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 void set_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
@@ -33,16 +29,16 @@ TEST(ExpertUsage, NoFileWhateverItHoldsChangesAToken) {
   for (const int part : {1, 3, 8}) {
     SCOPED_TRACE(part);
     std::filesystem::remove(file);
-    const Arguments request = kRequest + Arguments{"--memory", std::to_string(bounds.between(part, 8))};
+    const Arguments request = kShortRequest + Arguments{"--memory", std::to_string(bounds.between(part, 8))};
     const Generated unknown = generated(demo_model(), request + Arguments{"--usage", "off"});
     const std::string expected = unknown.answer();
     EXPECT_EQ(generated(demo_model(), request + with_usage(file)).answer(), expected);
-    const std::string good = text_of(file);
+    const std::string good = file_text(file);
     ASSERT_FALSE(good.empty());
     const Generated again = generated(demo_model(), request + with_usage(file));
     EXPECT_EQ(again.answer(), expected);
     EXPECT_EQ(again.outcome.err.find("--usage"), std::string::npos) << again.outcome.err;
-    EXPECT_NE(text_of(file), good);  // counted on
+    EXPECT_NE(file_text(file), good);  // counted on
     const auto hits = [](const Generated& run) { return run.report.at("experts").at("hits").get<int>(); };
     EXPECT_TRUE(part == 8 || hits(again) > hits(unknown));  // the same request, and what it uses is known
     for (const std::string& bad : {good.substr(0, good.size() - 5), good.substr(0, good.size() / 2) + good,
@@ -54,9 +50,9 @@ TEST(ExpertUsage, NoFileWhateverItHoldsChangesAToken) {
       ASSERT_NE(told, std::string::npos) << run.outcome.err;
       EXPECT_EQ(run.outcome.err.find("--usage", told + 1), std::string::npos) << run.outcome.err;
       if (bad == "notes of mine")
-        EXPECT_EQ(text_of(file), bad);  // not ours to write over
+        EXPECT_EQ(file_text(file), bad);  // not ours to write over
       else
-        EXPECT_EQ(text_of(file).size(), good.size());
+        EXPECT_EQ(file_text(file).size(), good.size());
     }
   }
 }
@@ -65,12 +61,12 @@ TEST(ExpertUsage, AFileOfAnotherCheckpointIsLeftAlone) {
   const TempDir scratch;
   synthesize("olmoe", scratch / "model", {"--layers", "2"});
   const std::filesystem::path file = scratch / "usage";
-  generated(demo_model(), kRequest + with_usage(file));
-  const std::string before = text_of(file);
+  generated(demo_model(), kShortRequest + with_usage(file));
+  const std::string before = file_text(file);
   const Generated run =
       generated(scratch / "model", Arguments{"--ids", "1,2,3", "--max-tokens", "2"} + with_usage(file));
   EXPECT_NE(run.outcome.err.find("belongs to another checkpoint"), std::string::npos) << run.outcome.err;
-  EXPECT_EQ(text_of(file), before);
+  EXPECT_EQ(file_text(file), before);
 }
 
 // Of a server for one sequence: so much memory beyond the least keeps some of the weights.
@@ -91,7 +87,7 @@ std::string answer_of(const Served& server) {
 TEST(ExpertUsage, AServerBeginsWithTheHottestExperts) {
   const TempDir scratch;
   const std::filesystem::path file = scratch / "usage";
-  const std::string expected = generated(demo_model(), kRequest + with_usage(file)).report.at("text");
+  const std::string expected = generated(demo_model(), kShortRequest + with_usage(file)).report.at("text");
   const std::string read = "sluice_read_bytes_total{what=\"experts\"}";
   for (const bool known : {true, false}) {
     const Served server(with_room(4) + (known ? with_usage(file) : Arguments{"--preload", "off"}));
@@ -110,11 +106,11 @@ TEST(ExpertUsage, PinsBeginWithTheHottestExperts) {
   const TempDir scratch;
   const std::filesystem::path file = scratch / "usage";
   const Bounds bounds = memory_bounds(demo_model());
-  const Generated plain = generated(demo_model(), kRequest + with_usage(file));
+  const Generated plain = generated(demo_model(), kShortRequest + with_usage(file));
   EXPECT_EQ(plain.report.at("experts").at("pinned"), 0);
   for (const int part : {4, 5}) {
     SCOPED_TRACE(part);
-    const Arguments request = kRequest + with_usage(file) +
+    const Arguments request = kShortRequest + with_usage(file) +
                               Arguments{"--pin-experts", "50", "--memory", std::to_string(bounds.between(part, 8))};
     const Generated run = generated(demo_model(), request);
     EXPECT_EQ(run.answer(), plain.answer());
@@ -135,7 +131,7 @@ TEST(ExpertUsage, AServerPinsBetweenRequests) {
   const Served server(with_room(7) + Arguments{"--pin-experts", "50", "--preload", "off", "--usage", "off"});
   const std::string pinned = "sluice_experts_pinned", hits = "sluice_expert_pinned_hits_total";
   EXPECT_EQ(server.metric(pinned), 0);
-  const std::string expected = generated(demo_model(), kRequest).report.at("text");
+  const std::string expected = generated(demo_model(), kShortRequest).report.at("text");
   EXPECT_EQ(answer_of(server), expected);
   for (int wait = 0; wait < 100 && server.metric(pinned) == 0; ++wait)  // the answer is there before the count is
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -150,11 +146,11 @@ TEST(ExpertUsage, AServerPinsBetweenRequests) {
 TEST(ExpertUsage, ARunThatIsTracedReadsNothingAheadOfNeed) {
   const TempDir scratch;
   const std::filesystem::path file = scratch / "usage";
-  generated(demo_model(), kRequest + with_usage(file));
+  generated(demo_model(), kShortRequest + with_usage(file));
   const Generated run =
-      generated(demo_model(), kRequest + with_usage(file) + Arguments{"--trace", (scratch / "trace").string()});
+      generated(demo_model(), kShortRequest + with_usage(file) + Arguments{"--trace", (scratch / "trace").string()});
   EXPECT_EQ(run.report.at("bytes").at("experts_preloaded"), 0);
-  const Generated off = generated(demo_model(), kRequest + with_usage(file) + Arguments{"--preload", "off"});
+  const Generated off = generated(demo_model(), kShortRequest + with_usage(file) + Arguments{"--preload", "off"});
   EXPECT_EQ(off.report.at("bytes").at("experts_preloaded"), 0);
 }
 
@@ -166,7 +162,7 @@ TEST(ExpertUsage, RunsWithAndWithoutAHeadShareAFile) {
   for (const char* speculate : {"off", "mtp", "off"}) {
     const Generated run = generated(demo_model("glm-5.2"), request + Arguments{"--speculate", speculate});
     EXPECT_EQ(run.outcome.err.find("--usage"), std::string::npos) << run.outcome.err;
-    const std::string counts = text_of(scratch / "usage");
+    const std::string counts = file_text(scratch / "usage");
     EXPECT_NE(counts, before);
     EXPECT_GE(counts.size(), before.size());
     before = counts;

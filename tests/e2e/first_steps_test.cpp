@@ -16,7 +16,7 @@ struct Wrong {
   std::string what, hint;  // parts of the two lines
 };
 
-void expect_told(const Wrong& wrong) {
+void expect_refused(const Wrong& wrong) {
   SCOPED_TRACE(testing::PrintToString(wrong.arguments));
   const Outcome outcome = sluice(wrong.arguments);
   EXPECT_EQ(outcome.exit_code, wrong.exit_code) << outcome.err;
@@ -43,7 +43,7 @@ TEST(FirstSteps, WordsThatACommandDoesNotKnowAreToldInItsName) {
             "see sluice bench io"},
            {{"plan", model, "again"}, 2, "sluice plan does not know what to do with 'again'", "see sluice plan"},
            {{"run", model, "--threads", "0"}, 2, "--threads: Value 0 not in range", "see sluice run --help"}})
-    expect_told(wrong);
+    expect_refused(wrong);
 }
 
 TEST(FirstSteps, ABudgetThatHoldsNothingIsToldWithAWayOut) {
@@ -55,24 +55,24 @@ TEST(FirstSteps, ABudgetThatHoldsNothingIsToldWithAWayOut) {
                                                          {"doctor", model},
                                                          {"bench", "token", model},
                                                          {"compare", model, model, "--text", ids}})
-    expect_told({command + Arguments{"--memory", "0"}, 2, "--memory: a budget of 0 bytes", "say the most"});
-  expect_told({{"compare", model, model, "--memory", "1K"}, 2, "no model is run", "give --text"});
-  expect_told({{"compare", model, model, "--text", ids, "--memory", "1K"},
-               3,
-               "1.00 KiB is below the minimum of",
-               "give it --memory"});
+    expect_refused({command + Arguments{"--memory", "0"}, 2, "--memory: a budget of 0 bytes", "say the most"});
+  expect_refused({{"compare", model, model, "--memory", "1K"}, 2, "no model is run", "give --text"});
+  expect_refused({{"compare", model, model, "--text", ids, "--memory", "1K"},
+                  3,
+                  "1.00 KiB is below the minimum of",
+                  "give it --memory"});
 }
 
 TEST(FirstSteps, AFolderWhereAFileShouldBeIsToldAsOne) {
   const TempDir scratch;
   const std::string folder = scratch.path().string();
-  expect_told({{"plan", "--config", folder}, 1, "--config: cannot read " + folder + ": it is a folder", "name the"});
+  expect_refused({{"plan", "--config", folder}, 1, "--config: cannot read " + folder + ": it is a folder", "name the"});
   for (const char* command : {"report", "replay"})
-    expect_told({{"trace", command, folder}, 1, "cannot read " + folder + ": it is a folder", "a trace is written"});
-  expect_told({{"chat", demo_model().string(), "--history", folder + "/no/such"},
-               1,
-               "--history: cannot write " + folder + "/no/such: No such file",
-               "check that the folder"});
+    expect_refused({{"trace", command, folder}, 1, "cannot read " + folder + ": it is a folder", "a trace is written"});
+  expect_refused({{"chat", demo_model().string(), "--history", folder + "/no/such"},
+                  1,
+                  "--history: cannot write " + folder + "/no/such: No such file",
+                  "check that the folder"});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace sluice::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr int kTokens = 6;
 
@@ -40,12 +40,12 @@ TEST(Report, SetsWhatTheDiskGaveBesideWhatItCanGive) {
   const Arguments request = {"--ids", "5,6,7", "--temperature", "100", "--speculate", "off", "--json", "-"};
   const Arguments little = {"run", demo_model().string(), "--memory", std::to_string(bounds.minimum)};
   const Outcome long_run = sluice(little + request + Arguments{"--max-tokens", "40"});
-  const json io = json::parse(long_run.out).at("io");
+  const Json io = Json::parse(long_run.out).at("io");
   EXPECT_GT(io.at("ceiling_bytes_per_s").get<double>(), 1e6);
   EXPECT_NE(long_run.err.find("of that were reached"), std::string::npos) << long_run.err;
   // A few tokens say little about a disk, and are not kept waiting for it.
   const Outcome short_run = sluice(little + request + Arguments{"--max-tokens", "2"});
-  EXPECT_FALSE(json::parse(short_run.out).at("io").contains("ceiling_bytes_per_s"));
+  EXPECT_FALSE(Json::parse(short_run.out).at("io").contains("ceiling_bytes_per_s"));
   EXPECT_EQ(short_run.err.find("of that were reached"), std::string::npos) << short_run.err;
 }
 
@@ -63,11 +63,11 @@ TEST(Profile, SpansNestAndReadsAddUp) {
   EXPECT_EQ(run.answer(), generated(demo_model(), request).answer());
 
   std::ifstream file(path);
-  const json events = json::parse(file).at("traceEvents");
+  const Json events = Json::parse(file).at("traceEvents");
   std::map<std::string, std::vector<Span>> spans;  // by category
   std::map<int, std::vector<Span>> tracks;
   std::uint64_t bytes = 0;
-  for (const json& event : events) {
+  for (const Json& event : events) {
     if (event.at("ph") != "X") continue;
     const std::string category = event.at("cat");
     const double begin = event.at("ts"), length = event.at("dur");

@@ -15,7 +15,7 @@
 namespace sluice::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // Spec section 2.2: what the FP8 release keeps as it is.
 bool stays(const SynthTensor& tensor) {
@@ -46,7 +46,7 @@ class Shard {
   }
 
  private:
-  json header_ = json::object();
+  Json header_ = Json::object();
   std::uint64_t data_ = 0;
 };
 
@@ -99,7 +99,7 @@ TEST_P(Released, InspectAndPlanFromHeadersAlone) {
   const Outcome inspected = sluice({"inspect", model, "--json", "-"});
   ASSERT_EQ(inspected.exit_code, 0) << inspected.err;
   std::uint64_t tensors = 0, bytes = 0, experts = 0;
-  const json seen = json::parse(inspected.out);
+  const Json seen = Json::parse(inspected.out);
   for (const auto& [role, formats] : seen.at("census").items())
     for (const auto& [format, total] : formats.items()) {
       tensors += total.at("tensors").get<std::uint64_t>();
@@ -111,7 +111,7 @@ TEST_P(Released, InspectAndPlanFromHeadersAlone) {
   EXPECT_EQ(experts, GetParam().experts * GetParam().expert_bytes);
   const Outcome planned = sluice({"plan", model, "--memory", "64G", "--json", "-"});
   ASSERT_EQ(planned.exit_code, 0) << planned.err;
-  EXPECT_LE(json::parse(planned.out).at("planned_bytes").get<std::uint64_t>(), std::uint64_t{64} << 30);
+  EXPECT_LE(Json::parse(planned.out).at("planned_bytes").get<std::uint64_t>(), std::uint64_t{64} << 30);
 }
 
 constexpr std::uint64_t kGlmExperts = 75 * 256, kFlashExperts = 43 * 256, kProExperts = 61 * 384;

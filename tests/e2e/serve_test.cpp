@@ -18,8 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kChat = "/v1/chat/completions";
-constexpr const char* kCompletions = "/v1/completions";
+constexpr const char* kCompletionsPath = "/v1/completions";
 
 std::string completion(const std::string& prompt, int tokens, const std::string& more = {}) {
   return R"({"prompt":")" + prompt + R"(","temperature":0,"max_tokens":)" + std::to_string(tokens) + more + "}";
@@ -28,14 +27,14 @@ std::string completion(const std::string& prompt, int tokens, const std::string&
 std::string endless(const std::string& prompt, const std::string& more = {}) {
   return R"({"prompt":")" + prompt + R"(","temperature":0,"frequency_penalty":-100,"max_tokens":3000)" + more + "}";
 }
-std::string chat(int tokens, const std::string& more = {}) {
+std::string hello(int tokens, const std::string& more = {}) {
   return R"({"messages":[{"role":"user","content":"Hello"}],"max_tokens":)" + std::to_string(tokens) + more + "}";
 }
 
 TEST(Serve, SaysWhatRunSays) {
   const Served server;
   const Generated run = generated(demo_model(), {"--prompt", "The capital of France is", "--max-tokens", "16"});
-  const Json made = server.posted(kCompletions, completion("The capital of France is", 16));
+  const Json made = server.posted(kCompletionsPath, completion("The capital of France is", 16));
   EXPECT_EQ(made.at("choices").at(0).at("text"), run.report.at("text"));
   EXPECT_EQ(made.at("usage").at("prompt_tokens"), run.report.at("prompt_ids").size());
   EXPECT_EQ(made.at("usage").at("completion_tokens"), run.report.at("ids").size());
@@ -45,9 +44,9 @@ TEST(Serve, AStreamAddsUpToTheWholeAnswer) {
   const Served server;
   for (const char* more :
        {R"(,"seed":5,"temperature":0.8)", R"(,"temperature":0,"n":2,"logprobs":true,"top_logprobs":2)"}) {
-    const Json whole = server.posted(kChat, chat(24, more));
-    const HttpAnswer stream =
-        server.post(kChat, chat(24, more + std::string(R"(,"stream":true,"stream_options":{"include_usage":true})")));
+    const Json whole = server.posted(kChatPath, hello(24, more));
+    const HttpAnswer stream = server.post(
+        kChatPath, hello(24, more + std::string(R"(,"stream":true,"stream_options":{"include_usage":true})")));
     EXPECT_EQ(stream.header("content-type"), "text/event-stream");
     std::vector<std::string> content(2), reasoning(2), finish(2);
     std::vector<std::size_t> logprobs(2);
@@ -84,7 +83,7 @@ TEST(Serve, AStreamAddsUpToTheWholeAnswer) {
 TEST(Serve, EchoTellsTheLogprobsOfThePrompt) {
   const Served server;
   const std::string prompt = "The capital of France is";
-  const Json made = server.posted(kCompletions, completion(prompt, 3, R"(,"echo":true,"logprobs":1)"));
+  const Json made = server.posted(kCompletionsPath, completion(prompt, 3, R"(,"echo":true,"logprobs":1)"));
   const Json& choice = made.at("choices").at(0);
   EXPECT_TRUE(choice.at("text").get<std::string>().starts_with(prompt));
   const Json& logprobs = choice.at("logprobs");
@@ -93,17 +92,17 @@ TEST(Serve, EchoTellsTheLogprobsOfThePrompt) {
     EXPECT_EQ(logprobs.at(list).size(), tokens) << list;
   EXPECT_TRUE(logprobs.at("token_logprobs").at(0).is_null());
   for (std::size_t token = 1; token < tokens; ++token) EXPECT_LE(logprobs.at("token_logprobs").at(token), 0);
-  const Json only = server.posted(kCompletions, completion(prompt, 0, R"(,"echo":true,"logprobs":0)"));
+  const Json only = server.posted(kCompletionsPath, completion(prompt, 0, R"(,"echo":true,"logprobs":0)"));
   EXPECT_EQ(only.at("choices").at(0).at("text"), prompt);
 }
 
 TEST(Serve, StopsBeforeAStopString) {
   const Served server;
   const std::string text =
-      server.posted(kCompletions, completion("The capital of France is", 24)).at("choices").at(0).at("text");
+      server.posted(kCompletionsPath, completion("The capital of France is", 24)).at("choices").at(0).at("text");
   const std::string stop = text.substr(text.size() / 2, 3);
   const Json made =
-      server.posted(kCompletions, completion("The capital of France is", 24, R"(,"stop":)" + Json(stop).dump()));
+      server.posted(kCompletionsPath, completion("The capital of France is", 24, R"(,"stop":)" + Json(stop).dump()));
   EXPECT_EQ(made.at("choices").at(0).at("text"), text.substr(0, text.find(stop)));
   EXPECT_EQ(made.at("choices").at(0).at("finish_reason"), "stop");
 }
@@ -119,29 +118,30 @@ TEST(Serve, WrongInputIsRefusedAndNamed) {
     EXPECT_FALSE(error.at("error").at("message").get<std::string>().empty());
     EXPECT_EQ(error.at("error").at("param").is_null() ? "" : error.at("error").at("param").get<std::string>(), param);
   };
-  for (const char* path : {kChat, kCompletions, "/tokenize", "/detokenize"})
+  for (const char* path : {kChatPath, kCompletionsPath, "/tokenize", "/detokenize"})
     for (const char* body : {"x", "[]", "{\"a\"", "\"text\""}) refused(path, body, 400, "");
-  refused(kChat, "{}", 400, "messages");
-  refused(kChat, R"({"messages":[{"role":"user"}]})", 400, "messages[0].content");
-  refused(kChat, chat(-1), 400, "max_tokens");
-  refused(kCompletions, completion("a", 5, R"(,"n":37)"), 400, "n");  // 4 slots and a queue of 32 never hold them
-  refused(kCompletions, R"({"prompt":[99999999]})", 400, "prompt");
-  refused(kCompletions, R"({"prompt":[-5]})", 400, "prompt");
-  refused(kCompletions, R"({"prompt":""})", 400, "prompt");
+  refused(kChatPath, "{}", 400, "messages");
+  refused(kChatPath, R"({"messages":[{"role":"user"}]})", 400, "messages[0].content");
+  refused(kChatPath, hello(-1), 400, "max_tokens");
+  refused(kCompletionsPath, completion("a", 5, R"(,"n":37)"), 400, "n");  // 4 slots and a queue of 32 never hold them
+  refused(kCompletionsPath, R"({"prompt":[99999999]})", 400, "prompt");
+  refused(kCompletionsPath, R"({"prompt":[-5]})", 400, "prompt");
+  refused(kCompletionsPath, R"({"prompt":""})", 400, "prompt");
   refused("/detokenize", R"({"tokens":[1,-1]})", 400, "tokens[1]");
   std::string words;
   for (int word = 0; word < 100; ++word) words += "word ";
-  refused(kCompletions, completion(words, 5), 400, "prompt");
+  refused(kCompletionsPath, completion(words, 5), 400, "prompt");
   refused("/nothing", "{}", 404, "");
   refused("/v1/models", "{}", 405, "");
-  EXPECT_EQ(http(server.port(), "GET", kChat).status, 405);
-  EXPECT_EQ(server.post(kChat, std::string(5'000'000, ' ')).status, 413);
-  EXPECT_EQ(server.post(kChat, chat(1), "X: " + std::string(40'000, 'x') + "\r\n").status, 431);
+  EXPECT_EQ(http(server.port(), "GET", kChatPath).status, 405);
+  EXPECT_EQ(server.post(kChatPath, std::string(5'000'000, ' ')).status, 413);
+  EXPECT_EQ(server.post(kChatPath, hello(1), "X: " + std::string(40'000, 'x') + "\r\n").status, 431);
   HttpConnection nonsense(server.port());
   nonsense.send("\x16\x03\x01 this is not HTTP\r\n\r\n");
   EXPECT_EQ(nonsense.answer().status, 400);
-  EXPECT_EQ(server.posted(kCompletions, endless("The capital of France is")).at("choices").at(0).at("finish_reason"),
-            "length")
+  EXPECT_EQ(
+      server.posted(kCompletionsPath, endless("The capital of France is")).at("choices").at(0).at("finish_reason"),
+      "length")
       << "an answer is cut at the end of the context";
 }
 
@@ -162,9 +162,9 @@ TEST(Serve, AsksForTheKey) {
   const Served server({"--api-key-file", (scratch / "keys").string()});
   EXPECT_EQ(http(server.port(), "GET", "/health").status, 200);
   EXPECT_EQ(http(server.port(), "GET", "/v1/models").status, 401);
-  EXPECT_EQ(server.post(kChat, chat(1)).status, 401);
-  EXPECT_EQ(server.post(kChat, chat(1), "Authorization: Bearer sesam\r\n").status, 401);
-  EXPECT_EQ(server.post(kChat, chat(1), "Authorization: Bearer sesame\r\n").status, 200);
+  EXPECT_EQ(server.post(kChatPath, hello(1)).status, 401);
+  EXPECT_EQ(server.post(kChatPath, hello(1), "Authorization: Bearer sesam\r\n").status, 401);
+  EXPECT_EQ(server.post(kChatPath, hello(1), "Authorization: Bearer sesame\r\n").status, 200);
 }
 
 // Clients leave while they wait, while their prompt is computed and in the middle of an answer.
@@ -177,14 +177,14 @@ TEST(Serve, WhoLeavesGivesTheSlotBack) {
     const bool stream = client % 2 == 0;
     const std::string more = stream ? R"(,"stream":true)" : "";
     connection.send(
-        request_text("POST", kCompletions, endless(client % 3 == 0 ? words : "The capital of France is", more)));
+        request_text("POST", kCompletionsPath, endless(client % 3 == 0 ? words : "The capital of France is", more)));
     if (stream && client % 4 == 0) connection.read_until("data: ");
     if (client % 5 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   const double steps = server.metric("sluice_engine_steps_total");
   EXPECT_TRUE(server.settles());
   EXPECT_LT(server.metric("sluice_engine_steps_total"), steps + 500) << "nobody is left to compute for";
-  EXPECT_EQ(server.posted(kCompletions, completion("a", 4)).at("usage").at("completion_tokens"), 4);
+  EXPECT_EQ(server.posted(kCompletionsPath, completion("a", 4)).at("usage").at("completion_tokens"), 4);
 }
 
 TEST(Serve, MoreClientsThanPlacesGetRightAnswersOr429) {
@@ -192,22 +192,23 @@ TEST(Serve, MoreClientsThanPlacesGetRightAnswersOr429) {
   const std::vector<std::string> prompts = {"The capital of France is", "One two three", "Water is", "My name"};
   std::vector<std::string> wanted;
   for (const std::string& prompt : prompts)
-    wanted.push_back(server.posted(kCompletions, completion(prompt, 16)).at("choices").at(0).at("text"));
+    wanted.push_back(server.posted(kCompletionsPath, completion(prompt, 16)).at("choices").at(0).at("text"));
   {
     std::vector<std::unique_ptr<HttpConnection>> inside;  // three run, five wait
     for (int place = 0; place < 8; ++place) {
       inside.push_back(std::make_unique<HttpConnection>(server.port()));
-      inside.back()->send(request_text("POST", kCompletions, endless("The capital of France is", R"(,"stream":true)")));
+      inside.back()->send(
+          request_text("POST", kCompletionsPath, endless("The capital of France is", R"(,"stream":true)")));
       inside.back()->read_until("\r\n\r\n");  // accepted
     }
-    EXPECT_EQ(server.post(kCompletions, completion("a", 1)).status, 429);
+    EXPECT_EQ(server.post(kCompletionsPath, completion("a", 1)).status, 429);
   }
   ASSERT_TRUE(server.settles());
   std::atomic<int> right = 0, refused = 0, wrong = 0;
   std::vector<std::thread> clients;
   for (std::size_t client = 0; client < 64; ++client)
     clients.emplace_back([&, client] {
-      const HttpAnswer answer = server.post(kCompletions, completion(prompts[client % 4], 16));
+      const HttpAnswer answer = server.post(kCompletionsPath, completion(prompts[client % 4], 16));
       if (answer.status == 429)
         ++(answer.header("retry-after").empty() ? wrong : refused);
       else if (answer.status == 200 && Json::parse(answer.body).at("choices").at(0).at("text") == wanted[client % 4])
@@ -229,7 +230,7 @@ TEST(Serve, ShortBodiesInChunksLeaveRoomForOthers) {
   std::vector<std::unique_ptr<HttpConnection>> inside;
   for (int client = 0; client < 8; ++client) {
     inside.push_back(std::make_unique<HttpConnection>(server.port()));
-    inside.back()->send("POST " + std::string(kCompletions) +
+    inside.back()->send("POST " + std::string(kCompletionsPath) +
                         " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                         "Transfer-Encoding: chunked\r\n\r\n");
     inside.back()->send(fmt::format("{:x}\r\n{}\r\n0\r\n\r\n", body.size(), body));
@@ -244,7 +245,7 @@ TEST(Serve, EndsWhenEverythingIsAnswered) {
   std::atomic<int> complete = 0;
   for (int client = 0; client < 3; ++client)
     clients.emplace_back([&] {
-      const HttpAnswer answer = server.post(kCompletions, endless("The capital of France is", R"(,"stream":true)"));
+      const HttpAnswer answer = server.post(kCompletionsPath, endless("The capital of France is", R"(,"stream":true)"));
       if (answer.status == 200 && answer.body.ends_with("data: [DONE]\n\n")) ++complete;
     });
   for (int wait = 0; wait < 2000 && Json::parse(http(server.port(), "GET", "/health").body).at("waiting") != 2; ++wait)
@@ -269,7 +270,7 @@ TEST(Serve, WhileNobodyAsksEverythingIsLoaded) {
   EXPECT_GT(before, 0);
   const double trunk_before = server.metric(trunk);
   EXPECT_GT(trunk_before, 0);
-  server.posted(kCompletions, completion("The capital of France is", 8));
+  server.posted(kCompletionsPath, completion("The capital of France is", 8));
   EXPECT_TRUE(server.settles());
   EXPECT_EQ(server.metric(read), before);
   EXPECT_EQ(server.metric(trunk), trunk_before);
@@ -286,10 +287,11 @@ TEST(Serve, WithoutPreloadNothingIsReadBeforeSomebodyAsks) {
 
 TEST(Serve, TimeIsUp) {
   const Served server({"--timeout", "1", "--slots", "1"});
-  const HttpAnswer whole = server.post(kCompletions, endless("The capital of France is", R"(,"n":32)"));
+  const HttpAnswer whole = server.post(kCompletionsPath, endless("The capital of France is", R"(,"n":32)"));
   EXPECT_EQ(whole.status, 504) << whole.body.substr(0, 300);
   ASSERT_TRUE(server.settles());
-  const HttpAnswer stream = server.post(kCompletions, endless("The capital of France is", R"(,"n":32,"stream":true)"));
+  const HttpAnswer stream =
+      server.post(kCompletionsPath, endless("The capital of France is", R"(,"n":32,"stream":true)"));
   ASSERT_EQ(stream.status, 200);
   EXPECT_NE(stream.events().back().find("timeout"), std::string::npos);
   EXPECT_TRUE(server.settles());
@@ -315,7 +317,7 @@ TEST(Serve, StaysWithinItsBudget) {
   for (int word = 0; word < 600; ++word) words += "word ";
   std::vector<std::thread> clients;
   for (int client = 0; client < 8; ++client)
-    clients.emplace_back([&] { EXPECT_EQ(server.post(kCompletions, completion(words, 8)).status, 200); });
+    clients.emplace_back([&] { EXPECT_EQ(server.post(kCompletionsPath, completion(words, 8)).status, 200); });
   for (std::thread& client : clients) client.join();
   server.program().send(SIGTERM);
   const Outcome outcome = server.program().finish();

@@ -45,8 +45,8 @@ class Sessions : public testing::TestWithParam<const char*> {
   fs::path kept() const { return scratch_ / "kept"; }
   TempDir scratch_;
 };
-constexpr const char* kDemos[] = {"kimi-k3", "olmoe", "glm-5.2"};
-INSTANTIATE_TEST_SUITE_P(Families, Sessions, testing::ValuesIn(kDemos), family_name);
+constexpr const char* kSessionDemos[] = {"kimi-k3", "olmoe", "glm-5.2"};
+INSTANTIATE_TEST_SUITE_P(Families, Sessions, testing::ValuesIn(kSessionDemos), family_name);
 
 TEST_P(Sessions, AnotherProcessGoesOn) {
   Turn first, wanted;

@@ -13,12 +13,12 @@
 namespace sluice::test {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // Hot enough that the text does not end early.
-const Arguments kRequest = {"--prompt", "One two three four", "--max-tokens", "40", "--temperature", "100"};
+const Arguments kHotRequest = {"--prompt", "One two three four", "--max-tokens", "40", "--temperature", "100"};
 
-json report(const std::filesystem::path& path) { return json::parse(std::ifstream(path)); }
+Json report(const std::filesystem::path& path) { return Json::parse(std::ifstream(path)); }
 
 // The slots that the head of a trace names.
 std::string slots_of(const std::filesystem::path& trace) {
@@ -37,12 +37,12 @@ TEST_P(Replay, MissesWhatTheRunMissed) {
   for (const int part : {0, 1, 2, 3, 6, 8}) {
     SCOPED_TRACE(part);
     const std::string trace = (scratch / "run.trace").string(), json_file = (scratch / "replay.json").string();
-    const Generated run = generated(model, kRequest + Arguments{"--prefill-chunk", "4", "--trace", trace, "--memory",
-                                                                std::to_string(bounds.between(part, 8))});
+    const Generated run = generated(model, kHotRequest + Arguments{"--prefill-chunk", "4", "--trace", trace, "--memory",
+                                                                   std::to_string(bounds.between(part, 8))});
     const Outcome replay =
         sluice({"trace", "replay", trace, "--slots", slots_of(trace), "--policy", "default", "--json", json_file});
     ASSERT_EQ(replay.exit_code, 0) << replay.err;
-    const json entry = report(json_file).at(0);
+    const Json entry = report(json_file).at(0);
     EXPECT_EQ(entry.at("requests"), run.report.at("experts").at("requests"));
     EXPECT_EQ(entry.at("hits"), run.report.at("experts").at("hits"));
     EXPECT_LT(entry.at("decode_requests"), entry.at("requests"));  // the prompt is in it
@@ -56,8 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Families, Replay, testing::ValuesIn(kFamilies), family_
 TEST(Trace, TracingChangesNothing) {
   const TempDir scratch;
   const std::string trace = (scratch / "run.trace").string();
-  EXPECT_EQ(generated(demo_model(), kRequest + Arguments{"--trace", trace}).answer(),
-            generated(demo_model(), kRequest).answer());
+  EXPECT_EQ(generated(demo_model(), kHotRequest + Arguments{"--trace", trace}).answer(),
+            generated(demo_model(), kHotRequest).answer());
 }
 
 std::string bytes_of(const std::filesystem::path& path) {
@@ -114,8 +114,8 @@ TEST_P(Prediction, ChangesNothing) {
 TEST_P(Prediction, NamesWhomTheOracleNames) {
   const TempDir scratch;
   const std::string trace = (scratch / "run.trace").string(), json_file = (scratch / "report.json").string();
-  const json golden = json::parse(std::ifstream(SLUICE_SOURCE_DIR "/tests/golden/foresight.json")).at(GetParam());
-  for (const json& text : golden) {
+  const Json golden = Json::parse(std::ifstream(SLUICE_SOURCE_DIR "/tests/golden/foresight.json")).at(GetParam());
+  for (const Json& text : golden) {
     std::string ids;
     for (const int id : text.at("prompt")) ids += (ids.empty() ? "" : ",") + std::to_string(id);
     const Generated run =
@@ -124,11 +124,11 @@ TEST_P(Prediction, NamesWhomTheOracleNames) {
     const Outcome outcome = sluice({"trace", "report", trace, "--json", json_file});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("before its time"), std::string::npos);
-    const json found = report(json_file).at("foreseen");
+    const Json found = report(json_file).at("foreseen");
     ASSERT_EQ(found.size(), 2u);
-    for (const json& moment : found) {
-      json layers = json::object(), sum = json::object();
-      for (json layer : moment.at("layers")) {
+    for (const Json& moment : found) {
+      Json layers = Json::object(), sum = Json::object();
+      for (Json layer : moment.at("layers")) {
         const std::string number = std::to_string(layer.at("layer").get<int>());
         layer.erase("layer");
         for (const auto& [name, count] : layer.items()) sum[name] = sum.value(name, 0) + count.get<int>();
@@ -144,8 +144,8 @@ TEST_P(Prediction, NamesWhomTheOracleNames) {
 TEST_P(Prediction, ActedUponChangesNoAnswer) {
   const std::filesystem::path model = demo_model(GetParam());
   const std::uint64_t memory = memory_bounds(model, {"--speculate", "off"}).between(4, 8);
-  const Arguments request = kRequest + Arguments{"--speculate", "off", "--preload", "off",
-                                                 "--usage",     "off", "--memory",  std::to_string(memory)};
+  const Arguments request = kHotRequest + Arguments{"--speculate", "off", "--preload", "off",
+                                                    "--usage",     "off", "--memory",  std::to_string(memory)};
   const Generated plain = generated(model, request);
   const Generated ahead = generated(model, request + Arguments{"--read-ahead", "predicted"});
   EXPECT_EQ(ahead.answer(), plain.answer());
@@ -163,10 +163,10 @@ TEST(Trace, ReplayComparesAllPoliciesAtAllCapacities) {
   const std::string trace = SLUICE_SOURCE_DIR "/tests/traces/gpt_oss_head.trace";
   const Outcome outcome = sluice({"trace", "replay", trace, "--capacity", "250M,1.5G", "--json", "-"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json list = json::parse(outcome.out);
+  const Json list = Json::parse(outcome.out);
   ASSERT_TRUE(list.is_array());
   std::map<std::string, std::map<std::uint64_t, std::uint64_t>> hits;
-  for (const json& entry : list) {
+  for (const Json& entry : list) {
     EXPECT_EQ(entry.at("decode_requests"), 36 * 2 * 12);
     hits[entry.at("policy")][entry.at("capacity_bytes")] = entry.at("decode_hits");
   }
@@ -187,7 +187,7 @@ TEST(Trace, ReportDescribesReuseOverlapAndHotExperts) {
   const Outcome outcome = sluice({"trace", "report", trace, "--hottest", "3", "--json", json_file});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   for (const char* word : {"overlap", "hottest", "distinct"}) EXPECT_NE(outcome.out.find(word), std::string::npos);
-  const json found = report(json_file);
+  const Json found = report(json_file);
   EXPECT_EQ(found.at("decode_tokens"), 12);
   EXPECT_EQ(found.at("overlap").size(), 36u);
   EXPECT_EQ(found.at("hottest").size(), 3u);

@@ -16,13 +16,13 @@
 namespace sluice::test {
 namespace {
 
-constexpr double kRelative = 1e-5;
+constexpr double kParityRelative = 1e-5;
 
-const std::filesystem::path kFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/deepseek_v4";
+const std::filesystem::path kParityFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/deepseek_v4";
 
-const nlohmann::json& golden() {
+const nlohmann::json& parity() {
   static const nlohmann::json parsed = [] {
-    std::ifstream in(kFolder / "parity.json");
+    std::ifstream in(kParityFolder / "parity.json");
     return nlohmann::json::parse(in);
   }();
   return parsed;
@@ -31,7 +31,7 @@ const nlohmann::json& golden() {
 // Vectors of one of the examples.
 struct Example {
   explicit Example(const char* name) {
-    const nlohmann::json& given = golden().at("roundings").at(name);
+    const nlohmann::json& given = parity().at("roundings").at(name);
     for (const nlohmann::json& row : given)
       for (const nlohmann::json& value : row) values.push_back(value.get<float>());
     width = static_cast<int>(given.at(0).size());
@@ -83,7 +83,7 @@ TEST(DeepSeekV4Parity, TheExactModeRoundsNothing) {
 // By rows of a chunk.
 class DeepSeekV4ParityOracle : public testing::TestWithParam<int> {
  protected:
-  DeepSeekV4ParityOracle() : directory_((kFolder / golden().at("model").get<std::string>()).string()) {
+  DeepSeekV4ParityOracle() : directory_((kParityFolder / parity().at("model").get<std::string>()).string()) {
     options_.draft_head = true;
     options_.parity = true;
     options_.memory_bytes = resident_budget(directory_, options_);
@@ -91,32 +91,32 @@ class DeepSeekV4ParityOracle : public testing::TestWithParam<int> {
     rows_ = run_->feed(ids_, GetParam());
   }
   double distance_of(const TracedRow& row, const char* name, std::size_t place) {
-    return distance(row.logits, golden().at(name)[place].get<std::vector<double>>());
+    return distance(row.logits, parity().at(name)[place].get<std::vector<double>>());
   }
 
   std::string directory_;
   EngineOptions options_;
-  std::vector<int> ids_ = golden().at("ids").get<std::vector<int>>();
+  std::vector<int> ids_ = parity().at("ids").get<std::vector<int>>();
   std::unique_ptr<TracedRun> run_;
   std::vector<TracedRow> rows_;
 };
 
 TEST_P(DeepSeekV4ParityOracle, LogitsAndArgmax) {
-  const auto positions = golden().at("positions").get<std::vector<std::size_t>>();
+  const auto positions = parity().at("positions").get<std::vector<std::size_t>>();
   double worst = 0;
   for (std::size_t place = 0; place < positions.size(); ++place) {
     worst = std::max(worst, distance_of(rows_[positions[place]], "logits", place));
-    EXPECT_LT(distance_of(rows_[positions[place]], "logits", place), kRelative) << positions[place];
+    EXPECT_LT(distance_of(rows_[positions[place]], "logits", place), kParityRelative) << positions[place];
   }
   for (std::size_t position = 0; position < rows_.size(); ++position)
-    EXPECT_EQ(argmax(rows_[position].logits), golden().at("argmax")[position].get<int>()) << position;
+    EXPECT_EQ(argmax(rows_[position].logits), parity().at("argmax")[position].get<int>()) << position;
   std::printf("worst relative distance of logits: %.2e\n", worst);
-  EXPECT_GT(golden().at("distance_from_exact_mode").get<double>(), 0.1);  // what the roundings do could not hide
+  EXPECT_GT(parity().at("distance_from_exact_mode").get<double>(), 0.1);  // what the roundings do could not hide
 }
 
 TEST_P(DeepSeekV4ParityOracle, ChosenEntries) {
   std::size_t compared = 0;
-  for (const auto& [layer, picks] : golden().at("index_picks").items())
+  for (const auto& [layer, picks] : parity().at("index_picks").items())
     for (std::size_t position = 0; position < rows_.size(); ++position)
       if (const auto found = rows_[position].keys.find(std::stoi(layer)); found != rows_[position].keys.end()) {
         EXPECT_EQ(found->second, picks[position].get<std::vector<int>>()) << layer << " position " << position;
@@ -128,9 +128,9 @@ TEST_P(DeepSeekV4ParityOracle, ChosenEntries) {
 TEST_P(DeepSeekV4ParityOracle, DraftHead) {
   const std::size_t pairs = rows_.size() - 1;
   const std::vector<TracedRow> drafts = run_->extend({rows_.data(), pairs}, std::span(ids_).subspan(1), GetParam());
-  const auto positions = golden().at("draft_positions").get<std::vector<std::size_t>>();
+  const auto positions = parity().at("draft_positions").get<std::vector<std::size_t>>();
   for (std::size_t place = 0; place < positions.size(); ++place)
-    EXPECT_LT(distance_of(drafts[positions[place]], "mtp_logits", place), kRelative) << positions[place];
+    EXPECT_LT(distance_of(drafts[positions[place]], "mtp_logits", place), kParityRelative) << positions[place];
 }
 
 INSTANTIATE_TEST_SUITE_P(Chunks, DeepSeekV4ParityOracle, testing::Values(1, 7),

@@ -18,8 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLogits = 1e-5;
-constexpr int kDraftLayer = 4;
+constexpr double kV4Logits = 1e-5;
+constexpr int kV4DraftLayer = 4;
 
 TEST(DeepSeekV4Vector, GeneratorMakesTheWeightsOfTheSpecification) {
   const std::string name = "embed.weight";
@@ -61,7 +61,7 @@ class DeepSeekV4VectorRun : public testing::TestWithParam<int> {
         worst = std::max(worst, std::fabs(static_cast<double>(rows[position].logits[id]) - theirs[id]));
       EXPECT_EQ(argmax(rows[position].logits), std::ranges::max_element(theirs) - theirs.begin()) << position;
     }
-    EXPECT_LT(worst, kLogits);
+    EXPECT_LT(worst, kV4Logits);
     std::printf("worst difference of logits: %.2e\n", worst);
   }
 
@@ -85,7 +85,7 @@ TEST_P(DeepSeekV4VectorRun, StreamsAfterEveryLayer) {
       for (std::size_t stream = 0; stream < layers[layer].size(); ++stream) {
         const auto first = streams.begin() + static_cast<std::ptrdiff_t>(stream * width);
         EXPECT_NEAR(std::accumulate(first, first + static_cast<std::ptrdiff_t>(width), 0.0),
-                    layers[layer][stream].get<double>(), kLogits)
+                    layers[layer][stream].get<double>(), kV4Logits)
             << name << " layer " << layer << " stream " << stream;
       }
     }
@@ -120,7 +120,7 @@ TEST_P(DeepSeekV4VectorRun, MtpBlock) {
   const std::size_t pairs = tokens_.size() - 1;
   const std::vector<TracedRow> rows = run_->extend({rows_.data(), pairs}, std::span(tokens_).subspan(1), GetParam());
   expect_logits(rows, golden_.at("mtp_logits"));
-  EXPECT_TRUE(rows.back().routes.contains(kDraftLayer));
+  EXPECT_TRUE(rows.back().routes.contains(kV4DraftLayer));
 }
 
 // The same weights under the names that transformers gives them have the same bits.

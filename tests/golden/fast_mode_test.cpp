@@ -16,11 +16,11 @@
 namespace sluice::test {
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden";
+const std::filesystem::path kGoldenFolder = std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden";
 
-const nlohmann::json& golden() {
+const nlohmann::json& fast_golden() {
   static const nlohmann::json parsed = [] {
-    std::ifstream in(kFolder / "fast.json");
+    std::ifstream in(kGoldenFolder / "fast.json");
     return nlohmann::json::parse(in);
   }();
   return parsed;
@@ -38,7 +38,7 @@ TEST(FastModeOracle, ProductsOfEveryFormat) {
   ThreadPool pool(1);
   std::size_t formats = 0;
   std::string before;
-  for (const nlohmann::json& example : golden().at("products")) {
+  for (const nlohmann::json& example : fast_golden().at("products")) {
     const auto name = example.at("format").get<std::string>();
     formats += name != before ? 1u : 0u;
     before = name;
@@ -68,24 +68,24 @@ TEST(FastModeOracle, ProductsOfEveryFormat) {
 class FastModeOracle : public testing::TestWithParam<int> {};  // rows of a chunk
 
 TEST_P(FastModeOracle, LogitsOfTheFirstLayers) {
-  const std::string directory = (kFolder / golden().at("model").get<std::string>()).string();
+  const std::string directory = (kGoldenFolder / fast_golden().at("model").get<std::string>()).string();
   EngineOptions options;
-  options.layers = golden().at("layers").get<int>();
+  options.layers = fast_golden().at("layers").get<int>();
   options.numerics = Numerics::fast;
   options.memory_bytes = resident_budget(directory, options);
-  const auto ids = golden().at("ids").get<std::vector<int>>();
-  const auto positions = golden().at("positions").get<std::vector<std::size_t>>();
+  const auto ids = fast_golden().at("ids").get<std::vector<int>>();
+  const auto positions = fast_golden().at("positions").get<std::vector<std::size_t>>();
   Runner run(directory, options);
   run.feed(ids, GetParam());
   double worst = 0;
   for (std::size_t place = 0; place < positions.size(); ++place) {
     const std::vector<float>& ours = run.record().logits[positions[place]];
     if (ours.empty()) continue;  // inside of a chunk
-    worst = std::max(worst, distance(ours, golden().at("logits")[place].get<std::vector<double>>()));
-    EXPECT_EQ(argmax(ours), golden().at("argmax")[positions[place]].get<int>());
+    worst = std::max(worst, distance(ours, fast_golden().at("logits")[place].get<std::vector<double>>()));
+    EXPECT_EQ(argmax(ours), fast_golden().at("argmax")[positions[place]].get<int>());
   }
   EXPECT_LT(worst, 1e-5);
-  EXPECT_GT(golden().at("distance_from_exact_mode").get<double>(), 1e-3);  // what the mode does could not hide
+  EXPECT_GT(fast_golden().at("distance_from_exact_mode").get<double>(), 1e-3);  // what the mode does could not hide
   std::printf("worst relative distance of logits: %.2e\n", worst);
 }
 

@@ -19,8 +19,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLogits = 1e-4, kScores = 1e-5, kWeights = 1e-5, kRelativeNorm = 1e-5;
-constexpr int kDraftLayer = 7;
+constexpr double kGlmLogits = 1e-4, kGlmScores = 1e-5, kGlmWeights = 1e-5, kGlmRelativeNorm = 1e-5;
+constexpr int kGlmDraftLayer = 7;
 
 TEST(GlmVector, GeneratorMakesTheWeightsOfTheSpecification) { expect_tensors_of(glm_vector(), glm_tensors()); }
 
@@ -75,18 +75,18 @@ TEST_P(GlmVectorRun, LogitsAndResiduals) {
   double worst = 0;
   for (std::size_t position = 0; position < rows_.size(); ++position) {
     SCOPED_TRACE("position " + std::to_string(position));
-    expect_near(rows_[position].logits, golden_.at("logits")[position], kLogits);
+    expect_near(rows_[position].logits, golden_.at("logits")[position], kGlmLogits);
     for (std::size_t id = 0; id < rows_[position].logits.size(); ++id)
       worst = std::max(worst, std::fabs(static_cast<double>(rows_[position].logits[id]) -
                                         golden_.at("logits")[position][id].get<double>()));
     EXPECT_EQ(argmax(rows_[position].logits), golden_.at("argmax")[position].get<int>());
     for (const auto& [layer, residual] : rows_[position].residual) {
       const double wanted = golden_.at("residual_norms")[position][static_cast<std::size_t>(layer)].get<double>();
-      EXPECT_NEAR(l2(residual), wanted, kRelativeNorm * wanted) << "layer " << layer;
+      EXPECT_NEAR(l2(residual), wanted, kGlmRelativeNorm * wanted) << "layer " << layer;
     }
     EXPECT_EQ(rows_[position].residual.size(), 7u);
   }
-  expect_near(rows_.back().hidden, golden_.at("final_norm_last"), kLogits);
+  expect_near(rows_.back().hidden, golden_.at("final_norm_last"), kGlmLogits);
   std::printf("worst difference of logits: %.2e\n", worst);
 }
 
@@ -96,7 +96,7 @@ TEST_P(GlmVectorRun, ExpertsAndWeights) {
       expect_experts(rows_[position].routes.at(std::stoi(layer)), experts[position]);
   for (const auto& [layer, weights] : golden_.at("expert_weights_last").items())
     for (std::size_t place = 0; place < weights.size(); ++place)
-      EXPECT_NEAR(rows_.back().routes.at(std::stoi(layer))[place].weight, weights[place].get<double>(), kWeights);
+      EXPECT_NEAR(rows_.back().routes.at(std::stoi(layer))[place].weight, weights[place].get<double>(), kGlmWeights);
 }
 
 TEST_P(GlmVectorRun, KeysAndTheirScores) {
@@ -105,7 +105,7 @@ TEST_P(GlmVectorRun, KeysAndTheirScores) {
       expect_keys(rows_[position], std::stoi(layer), keys[position], static_cast<int>(position));
   for (const auto& [layer, scores] : golden_.at("index_scores_last").items()) {
     ASSERT_EQ(rows_.back().scores.at(std::stoi(layer)).size(), scores.size());
-    expect_near(rows_.back().scores.at(std::stoi(layer)), scores, kScores);
+    expect_near(rows_.back().scores.at(std::stoi(layer)), scores, kGlmScores);
   }
   EXPECT_EQ(rows_.back().keys.size(), 4u);  // shared layers choose nothing
 }
@@ -115,19 +115,19 @@ TEST_P(GlmVectorRun, OneLayerStepByStep) {
   const json& probe = golden_.at("probe");
   const int layer = probe.at("layer").get<int>(), position = probe.at("position").get<int>();
   const TracedRow& row = rows_[static_cast<std::size_t>(position)];
-  expect_near(row.residual.at(layer - 1), probe.at("h_in"), kLogits);
+  expect_near(row.residual.at(layer - 1), probe.at("h_in"), kGlmLogits);
   const std::span<float> remembered = run_->state().log(layer).row(position);
-  expect_near(remembered.first(16), probe.at("kv_latent"), kLogits);
-  expect_near(remembered.subspan(16), probe.at("k_rope_in_place"), kLogits);
+  expect_near(remembered.first(16), probe.at("kv_latent"), kGlmLogits);
+  expect_near(remembered.subspan(16), probe.at("k_rope_in_place"), kGlmLogits);
   expect_keys(row, 2, probe.at("set"), position);
   expect_experts(row.routes.at(layer), probe.at("experts"));
   for (std::size_t place = 0; place < 3; ++place)
-    EXPECT_NEAR(row.routes.at(layer)[place].weight, probe.at("weights")[place].get<double>(), kWeights);
+    EXPECT_NEAR(row.routes.at(layer)[place].weight, probe.at("weights")[place].get<double>(), kGlmWeights);
   for (std::size_t i = 0; i < row.residual.at(layer).size(); ++i)
     EXPECT_NEAR(row.residual.at(layer)[i],
                 probe.at("h_in")[i].get<double>() + probe.at("attn_out")[i].get<double>() +
                     probe.at("ffn_out")[i].get<double>(),
-                kLogits);
+                kGlmLogits);
 }
 
 TEST_P(GlmVectorRun, GreedyText) {
@@ -136,7 +136,7 @@ TEST_P(GlmVectorRun, GreedyText) {
   for (std::size_t step = 0; step < greedy.at("tokens").size(); ++step) {
     ASSERT_EQ(next, greedy.at("tokens")[step].get<int>()) << "step " << step;
     const TracedRow row = run_->feed({&next, 1}).front();
-    expect_near(row.logits, greedy.at("logits_first6")[step], kLogits);
+    expect_near(row.logits, greedy.at("logits_first6")[step], kGlmLogits);
     next = argmax(row.logits);
   }
 }
@@ -147,25 +147,25 @@ TEST_P(GlmVectorRun, DraftHeadOverTheTrueHistory) {
   const std::vector<TracedRow> rows = run_->extend({rows_.data(), pairs}, std::span(tokens_).subspan(1), GetParam());
   for (std::size_t position = 0; position < pairs; ++position) {
     SCOPED_TRACE("position " + std::to_string(position));
-    expect_near(rows[position].logits, mtp.at("logits")[position], kLogits);
+    expect_near(rows[position].logits, mtp.at("logits")[position], kGlmLogits);
     EXPECT_EQ(argmax(rows[position].logits), mtp.at("argmax")[position].get<int>());
-    expect_keys(rows[position], kDraftLayer, mtp.at("indexer")[position], static_cast<int>(position));
-    expect_experts(rows[position].routes.at(kDraftLayer), mtp.at("experts")[position]);
+    expect_keys(rows[position], kGlmDraftLayer, mtp.at("indexer")[position], static_cast<int>(position));
+    expect_experts(rows[position].routes.at(kGlmDraftLayer), mtp.at("experts")[position]);
     const double wanted = mtp.at("residual_norms")[position].get<double>();
-    EXPECT_NEAR(l2(rows[position].residual.at(kDraftLayer)), wanted, kRelativeNorm * wanted);
+    EXPECT_NEAR(l2(rows[position].residual.at(kGlmDraftLayer)), wanted, kGlmRelativeNorm * wanted);
   }
-  expect_near(run_->cursor().hidden, mtp.at("hidden_last"), kLogits);
+  expect_near(run_->cursor().hidden, mtp.at("hidden_last"), kGlmLogits);
 }
 
 TEST_P(GlmVectorRun, Drafts) {
   const json& draft = golden_.at("draft");
   const TracedRow first = run_->extend(rows_, followers(), GetParam()).back();
-  expect_experts(first.routes.at(kDraftLayer), draft.at("experts")[0]);
+  expect_experts(first.routes.at(kGlmDraftLayer), draft.at("experts")[0]);
   std::vector<float> logits = first.logits;
   EXPECT_EQ(run_->cursor().position, draft.at("position").get<int>());
   EXPECT_EQ(run_->cursor().keys, draft.at("set").get<std::vector<int>>());
   for (std::size_t step = 0; step < draft.at("tokens").size(); ++step) {
-    expect_near(logits, draft.at("logits_first6")[step], kLogits);
+    expect_near(logits, draft.at("logits_first6")[step], kGlmLogits);
     const int token = argmax(logits);
     ASSERT_EQ(token, draft.at("tokens")[step].get<int>()) << "step " << step;
     logits = run_->ahead(token);

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kLogits = 5e-5, kWeights = 1e-5, kRelativeNorm = 1e-5, kSums = 1e-3;
+constexpr double kOlmoeLogits = 5e-5, kOlmoeWeights = 1e-5, kOlmoeRelativeNorm = 1e-5, kOlmoeSums = 1e-3;
 
 const json& vector_file() {
   static const json vector = [] {
@@ -102,14 +102,15 @@ TEST_P(OlmoeVectorRun, LogitsAndArgmax) {
     const json& theirs = expected().at("logits")[place];
     ASSERT_EQ(ours.size(), theirs.size());
     for (std::size_t id = 0; id < ours.size(); ++id)
-      ASSERT_NEAR(ours[id], theirs[id].get<double>(), kLogits) << "position " << positions()[place] << " id " << id;
+      ASSERT_NEAR(ours[id], theirs[id].get<double>(), kOlmoeLogits)
+          << "position " << positions()[place] << " id " << id;
   }
   for (std::size_t position = 0; position < tokens_.size(); ++position) {
     const std::vector<float>& ours = run.record().logits[position];
     EXPECT_EQ(argmax(ours), expected().at("argmax")[position].get<int>()) << "position " << position;
     double sum = 0;
     for (float logit : ours) sum += static_cast<double>(logit);
-    EXPECT_NEAR(sum, expected().at("logit_sums")[position].get<double>(), kSums) << "position " << position;
+    EXPECT_NEAR(sum, expected().at("logit_sums")[position].get<double>(), kOlmoeSums) << "position " << position;
   }
 }
 
@@ -126,7 +127,7 @@ TEST_P(OlmoeVectorRun, ExpertsAndTheirWeights) {
   for (const auto& [layer, weights] : expected().at("expert_weights_last").items()) {
     const std::vector<Route>& ours = run.record().routes.back()[std::stoul(layer)];
     for (std::size_t place = 0; place < ours.size(); ++place)
-      EXPECT_NEAR(ours[place].weight, weights[place].get<double>(), kWeights) << "layer " << layer;
+      EXPECT_NEAR(ours[place].weight, weights[place].get<double>(), kOlmoeWeights) << "layer " << layer;
   }
 }
 
@@ -137,7 +138,7 @@ TEST_P(OlmoeVectorRun, ResidualNormsByLayer) {
     const json& norms = expected().at("residual_norms")[place];
     for (std::size_t layer = 0; layer < norms.size(); ++layer)
       EXPECT_NEAR(l2(run.record().residual[positions()[place]][layer]), norms[layer].get<double>(),
-                  kRelativeNorm * norms[layer].get<double>())
+                  kOlmoeRelativeNorm * norms[layer].get<double>())
           << "position " << positions()[place] << " layer " << layer;
   }
 }
@@ -152,7 +153,7 @@ TEST_P(OlmoeVectorRun, GreedyIdsAndTheirLogitsAfterChunkedPrefill) {
     const std::vector<float>& ours = run.record().logits[tokens_.size() + step];
     EXPECT_EQ(argmax(ours), greedy.at("argmax_after")[step].get<int>());
     for (std::size_t id = 0; id < 6; ++id)
-      EXPECT_NEAR(ours[id], greedy.at("logits_first6")[step][id].get<double>(), kLogits) << "step " << step;
+      EXPECT_NEAR(ours[id], greedy.at("logits_first6")[step][id].get<double>(), kOlmoeLogits) << "step " << step;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "checkpoint/converted_config.h"
 #include "compute/kernel_table.h"
 #include "engine/open_tensors.h"
+#include "support/bits.h"
 #include "support/engine/packed.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
@@ -25,20 +26,17 @@ constexpr int kDecoded = 12;
 
 // The bits of everything a run leaves behind: logits of the last prompt token and of each decoded one, and all states.
 struct Outcome {
-  std::vector<std::uint32_t> bits;
+  Bits bits;
   std::vector<int> ids;
   bool operator==(const Outcome&) const = default;
 };
 
-void append(std::vector<std::uint32_t>& bits, std::span<const float> values) {
-  for (float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-}
-
 // The rows that `length` tokens have left in a log.
-void append_log(std::vector<std::uint32_t>& bits, RowLog& log, int length) {
+void append_log(Bits& bits, RowLog& log, int length) {
   const LogShape& shape = log.shape();
   const int rows = shape.width > 0 ? length / shape.every : 0;
-  for (int row = shape.kept > 0 ? std::max(rows - shape.kept, 0) : 0; row < rows; ++row) append(bits, log.row(row));
+  for (int row = shape.kept > 0 ? std::max(rows - shape.kept, 0) : 0; row < rows; ++row)
+    append_bits(bits, log.row(row));
 }
 
 class Contract : public testing::TestWithParam<const char*> {
@@ -64,11 +62,12 @@ class Contract : public testing::TestWithParam<const char*> {
     Runner run(directory, options);
     run.feed(prompt_, chunk);
     Outcome made;
-    append(made.bits, run.record().logits.back());
+    append_bits(made.bits, run.record().logits.back());
     made.ids = run.greedy(kDecoded);
-    for (std::size_t step = 0; step < kDecoded; ++step) append(made.bits, run.record().logits[prompt_.size() + step]);
+    for (std::size_t step = 0; step < kDecoded; ++step)
+      append_bits(made.bits, run.record().logits[prompt_.size() + step]);
     for (int log = 0; log < run.state().logs(); ++log) {
-      append(made.bits, run.state().recurrent(log));
+      append_bits(made.bits, run.state().recurrent(log));
       append_log(made.bits, run.state().log(log), run.state().length());
     }
     return made;
@@ -173,7 +172,7 @@ TEST_P(Contract, AnyHistoryOfTheCache) {
   }
   run.feed(prompt_);
   Outcome made;
-  append(made.bits, run.record().logits.back());
+  append_bits(made.bits, run.record().logits.back());
   EXPECT_TRUE(std::equal(made.bits.begin(), made.bits.end(), wanted_.bits.begin()));
   EXPECT_EQ(run.greedy(kDecoded), wanted_.ids);
 }

@@ -26,24 +26,24 @@ namespace {
 
 using test::must, test::naive_decode, test::naive_encode, test::NaiveMatrix, test::NaiveStored, test::PlainTensor;
 
-struct Family {
+struct ConvertedFamily {
   const char* name;
   Result<SynthCheckpoint> (*synth)(const SynthOptions&);
 };
-constexpr Family kFamilies[] = {
+constexpr ConvertedFamily kConvertedFamilies[] = {
     {"kimi_k3", kimi_k3::synth_checkpoint}, {"glm_dsa", glm_dsa::synth_checkpoint}, {"olmoe", olmoe::synth_checkpoint}};
 constexpr const char* kFormats[] = {"f32", "bf16", "fp8", "int8", "int4", "int4g32", "int4g64", "int4g128", "mxfp4"};
 
-using Files = std::map<std::string, PlainTensor>;
+using PlainFiles = std::map<std::string, PlainTensor>;
 
-std::string bytes_of(const Files& files, const std::string& name) {
+std::string bytes_of(const PlainFiles& files, const std::string& name) {
   if (!files.contains(name)) return "";
   const std::vector<std::byte> bytes = test::read_plain_bytes(files.at(name));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 // By docs/converted.md.
-NaiveStored stored(const Files& files, const std::string& format, const std::string& name) {
+NaiveStored stored(const PlainFiles& files, const std::string& format, const std::string& name) {
   if (format == "bf16" || format == "f32") return {bytes_of(files, name), ""};
   if (format == "fp8") return {bytes_of(files, name), bytes_of(files, name + "_scale_inv")};
   if (format == "mxfp4") return {bytes_of(files, name + "_packed"), bytes_of(files, name + "_scale")};
@@ -51,7 +51,7 @@ NaiveStored stored(const Files& files, const std::string& format, const std::str
   return {bytes_of(files, name + "_packed"), bytes_of(files, name + "_scale_" + format)};
 }
 
-class Conversion : public testing::TestWithParam<std::tuple<int, const char*>> {
+class ConversionLaw : public testing::TestWithParam<std::tuple<int, const char*>> {
  protected:
   std::filesystem::path source() const { return scratch_ / "source"; }
   std::filesystem::path out() const { return scratch_ / "out"; }
@@ -61,7 +61,7 @@ class Conversion : public testing::TestWithParam<std::tuple<int, const char*>> {
 };
 
 // All kinds to one format; those with a width that the format cannot take are kept.
-ConversionOptions options_for(const OpenTensors& model, const std::string& format) {
+ConversionOptions conversion_options(const OpenTensors& model, const std::string& format) {
   ConversionOptions options{{}, 1 << 20};
   for (int kind = 0; kind < kTensorKinds; ++kind) {
     Target& target = options.targets[static_cast<std::size_t>(kind)];
@@ -72,7 +72,8 @@ ConversionOptions options_for(const OpenTensors& model, const std::string& forma
   return options;
 }
 
-void expect_converted(const ModelTensor& tensor, const std::string& to, const Files& before, const Files& after) {
+void expect_converted(const ModelTensor& tensor, const std::string& to, const PlainFiles& before,
+                      const PlainFiles& after) {
   const std::string from(format(tensor.format).name);
   const NaiveStored was = stored(before, from, tensor.name), is = stored(after, to, tensor.name);
   ASSERT_FALSE(is.weights.empty());
@@ -99,19 +100,19 @@ void expect_converted(const ModelTensor& tensor, const std::string& to, const Fi
   EXPECT_TRUE(is.scales == wanted.scales);
 }
 
-TEST_P(Conversion, IsWhatASecondQuantiserSays) {
-  const Family& family = kFamilies[std::get<0>(GetParam())];
+TEST_P(ConversionLaw, IsWhatASecondQuantiserSays) {
+  const ConvertedFamily& family = kConvertedFamilies[std::get<0>(GetParam())];
   const SynthCheckpoint synth = must(family.synth({.layers = 4, .experts = 3}));
   must(write_synth(synth, source().string(), {.threads = 1, .durability = Durability::cached}, [](auto, auto) {}));
   const OpenTensors model = must(open_tensors(source().string(), 1));
-  const ConversionOptions options = options_for(model, std::get<1>(GetParam()));
+  const ConversionOptions options = conversion_options(model, std::get<1>(GetParam()));
   const ConversionPlan plan = must(ConversionPlan::make(*model.tensors, model.checkpoint->index(), options));
   must(convert({&plan, model.files.get(), source().string(), out().string(),
                 must(converted_config(model.config_text, "-", plan))},
                {.threads = 2, .durability = Durability::cached}, [](auto, auto) {}));
 
   const OpenTensors made = must(open_tensors(out().string(), 1));
-  const Files before = test::read_plain_checkpoint(source()), after = test::read_plain_checkpoint(out());
+  const PlainFiles before = test::read_plain_checkpoint(source()), after = test::read_plain_checkpoint(out());
   std::array<int, kTensorKinds> seen{};
   ASSERT_EQ(made.tensors->blocks(), model.tensors->blocks());
   for (std::size_t block = 0; block < model.tensors->blocks(); ++block) {
@@ -133,11 +134,11 @@ TEST_P(Conversion, IsWhatASecondQuantiserSays) {
   EXPECT_EQ(seen[static_cast<std::size_t>(TensorKind::mtp)] > 0, model.config->has_draft_head());
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryFamilyAndFormat, Conversion,
-                         testing::Combine(testing::Range(0, static_cast<int>(std::size(kFamilies))),
+INSTANTIATE_TEST_SUITE_P(EveryFamilyAndFormat, ConversionLaw,
+                         testing::Combine(testing::Range(0, static_cast<int>(std::size(kConvertedFamilies))),
                                           testing::ValuesIn(kFormats)),
                          [](const auto& tested) {
-                           return fmt::format("{}_{}", kFamilies[std::get<0>(tested.param)].name,
+                           return fmt::format("{}_{}", kConvertedFamilies[std::get<0>(tested.param)].name,
                                               std::get<1>(tested.param));
                          });
 

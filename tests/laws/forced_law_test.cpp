@@ -45,7 +45,7 @@ struct Counted {
   std::shared_ptr<Recorder> recorder;
   std::uint64_t steps;
 };
-Counted counted(Engine& engine, const Request& request) {
+Counted counted_run(Engine& engine, const Request& request) {
   Batcher batcher(engine);
   auto recorder = std::make_shared<Recorder>();
   batcher.add(request, recorder);
@@ -60,7 +60,7 @@ TEST_P(Forced, CostNoPassAndChangeNothing) {
     Request unskipped = request;
     unskipped.skip_forced = false;
     const std::unique_ptr<Engine> plain = open(Speculate::off, 1, true, 64), skips = open(Speculate::off, 1, true, 64);
-    const Counted wanted = counted(*plain, unskipped), made = counted(*skips, request);
+    const Counted wanted = counted_run(*plain, unskipped), made = counted_run(*skips, request);
     EXPECT_EQ(made.recorder->answer, wanted.recorder->answer);
     EXPECT_EQ(made.recorder->finish, wanted.recorder->finish);
     // 40 tokens: 4 chosen ones, three times 11 forced ones, and 3 forced ones at the end.

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "state/state_file.h"
+#include "support/bits.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
 #include "support/golden_models.h"
@@ -14,12 +15,6 @@
 
 namespace sluice::test {
 namespace {
-
-using Bits = std::vector<std::uint32_t>;
-
-void append(Bits& bits, std::span<const float> values) {
-  for (const float value : values) bits.push_back(std::bit_cast<std::uint32_t>(value));
-}
 
 class States : public testing::TestWithParam<const char*> {
  protected:
@@ -43,12 +38,12 @@ class States : public testing::TestWithParam<const char*> {
   Bits feed(SequenceState& state, std::size_t end) {
     must(engine_->step(state, from(state, end), true));
     Bits bits;
-    append(bits, engine_->last_logits());
+    append_bits(bits, engine_->last_logits());
     for (int part = 0; part < state.logs(); ++part) {
-      append(bits, state.recurrent(part));
+      append_bits(bits, state.recurrent(part));
       if (state.log(part).width() > 0)
         for (int row = state.log(part).first_needed(state.length()); row < state.log(part).rows(state.length()); ++row)
-          append(bits, state.log(part).row(row));
+          append_bits(bits, state.log(part).row(row));
     }
     return bits;
   }

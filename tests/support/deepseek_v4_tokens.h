@@ -10,6 +10,8 @@
 
 namespace sluice::test {
 
+inline const std::string kEos = "<｜end▁of▁sentence｜>";
+
 inline std::vector<std::pair<std::string, bool>> deepseek_v4_added_tokens() {
   std::vector<std::pair<std::string, bool>> tokens = {
       {"<｜begin▁of▁sentence｜>", true}, {"<｜end▁of▁sentence｜>", true}, {"<｜▁pad▁｜>", true}};

@@ -15,20 +15,21 @@
 namespace sluice::test {
 namespace {
 
-constexpr int kLayers = 13, kExperts = 12;
-constexpr std::uint64_t kHidden = 160, kVocab = 112, kDense = 224;
-constexpr std::uint64_t kHeads = 5, kHeadDim = 16, kInner = kHeads * kHeadDim;  // KDA
-constexpr std::uint64_t kMlaHeads = 4, kQRank = 56, kKvRank = 40, kNope = 24, kRope = 8, kV = 16;
-constexpr std::uint64_t kLatent = 96, kExpertInner = 64, kShared = 2 * kExpertInner;
+constexpr int kKimiLayers = 13, kKimiExperts = 12;
+constexpr std::uint64_t kKimiHidden = 160, kKimiVocab = 112, kKimiDense = 224;
+constexpr std::uint64_t kKimiHeads = 5, kKimiHeadDim = 16, kKimiInner = kKimiHeads * kKimiHeadDim;  // KDA
+constexpr std::uint64_t kKimiMlaHeads = 4, kKimiQRank = 56, kKimiKvRank = 40, kKimiNope = 24, kKimiRope = 8,
+                        kKimiV = 16;
+constexpr std::uint64_t kKimiLatent = 96, kKimiExpertInner = 64, kKimiShared = 2 * kKimiExpertInner;
 
-const std::string kModel = "language_model.model.";
+const std::string kKimiModel = "language_model.model.";
 
 bool is_mla(int layer) { return layer == 3 || layer == 7 || layer == 11 || layer == 12; }
 
 // Collects the tensors of one layer: names are completed with the prefix.
-class Tensors {
+class KimiTensors {
  public:
-  Tensors(std::vector<GoldenTensor>& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
+  KimiTensors(std::vector<GoldenTensor>& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
 
   void matrix(const std::string& name, int exponent, std::uint64_t rows, std::uint64_t cols) {
     add(name + ".weight", Dtype::bf16, {rows, cols}, GoldenRule::matrix, exponent);
@@ -49,77 +50,78 @@ class Tensors {
   std::string prefix_;
 };
 
-void add_kda(Tensors& out) {
+void add_kda(KimiTensors& out) {
   for (const char* stream : {"q", "k", "v"}) {
-    out.matrix(std::string(stream) + "_proj", -3, kInner, kHidden);
-    out.add(std::string(stream) + "_conv1d.weight", Dtype::f32, {kInner, 1, 4}, GoldenRule::signed_f32, 0);
+    out.matrix(std::string(stream) + "_proj", -3, kKimiInner, kKimiHidden);
+    out.add(std::string(stream) + "_conv1d.weight", Dtype::f32, {kKimiInner, 1, 4}, GoldenRule::signed_f32, 0);
   }
-  out.matrix("f_a_proj", -3, kHeadDim, kHidden);
-  out.matrix("f_b_proj", -1, kInner, kHeadDim);
-  out.matrix("b_proj", -2, kHeads, kHidden);
-  out.matrix("g_proj", -2, kInner, kHidden);
-  out.matrix("o_proj", 0, kHidden, kInner);
-  out.add("A_log", Dtype::f32, {kHeadDim}, GoldenRule::decay, 0);
-  out.add("dt_bias", Dtype::f32, {kInner}, GoldenRule::time_bias, 0);
-  out.add("o_norm.weight", Dtype::f32, {kHeadDim}, GoldenRule::gain_f32, 0);
+  out.matrix("f_a_proj", -3, kKimiHeadDim, kKimiHidden);
+  out.matrix("f_b_proj", -1, kKimiInner, kKimiHeadDim);
+  out.matrix("b_proj", -2, kKimiHeads, kKimiHidden);
+  out.matrix("g_proj", -2, kKimiInner, kKimiHidden);
+  out.matrix("o_proj", 0, kKimiHidden, kKimiInner);
+  out.add("A_log", Dtype::f32, {kKimiHeadDim}, GoldenRule::decay, 0);
+  out.add("dt_bias", Dtype::f32, {kKimiInner}, GoldenRule::time_bias, 0);
+  out.add("o_norm.weight", Dtype::f32, {kKimiHeadDim}, GoldenRule::gain_f32, 0);
 }
 
-void add_mla(Tensors& out) {
-  out.matrix("q_a_proj", -7, kQRank, kHidden);
-  out.gain("q_a_layernorm", kQRank);
-  out.matrix("q_b_proj", -2, kMlaHeads * (kNope + kRope), kQRank);
-  out.add("kv_a_proj_with_mqa.weight", Dtype::bf16, {kKvRank + kRope, kHidden}, GoldenRule::latent_matrix, 0);
-  out.gain("kv_a_layernorm", kKvRank);
-  out.matrix("kv_b_proj", -2, kMlaHeads * (kNope + kV), kKvRank);
-  out.matrix("g_proj", -2, kMlaHeads * kV, kHidden);
-  out.matrix("o_proj", 0, kHidden, kMlaHeads * kV);
+void add_mla(KimiTensors& out) {
+  out.matrix("q_a_proj", -7, kKimiQRank, kKimiHidden);
+  out.gain("q_a_layernorm", kKimiQRank);
+  out.matrix("q_b_proj", -2, kKimiMlaHeads * (kKimiNope + kKimiRope), kKimiQRank);
+  out.add("kv_a_proj_with_mqa.weight", Dtype::bf16, {kKimiKvRank + kKimiRope, kKimiHidden}, GoldenRule::latent_matrix,
+          0);
+  out.gain("kv_a_layernorm", kKimiKvRank);
+  out.matrix("kv_b_proj", -2, kKimiMlaHeads * (kKimiNope + kKimiV), kKimiKvRank);
+  out.matrix("g_proj", -2, kKimiMlaHeads * kKimiV, kKimiHidden);
+  out.matrix("o_proj", 0, kKimiHidden, kKimiMlaHeads * kKimiV);
 }
 
-void add_moe(Tensors& out) {
-  out.matrix("gate", -3, kExperts, kHidden);
-  out.add("gate.e_score_correction_bias", Dtype::f32, {kExperts}, GoldenRule::signed_f32, -2);
-  out.matrix("routed_expert_down_proj", -3, kLatent, kHidden);
-  out.gain("routed_expert_norm", kLatent);
-  out.matrix("routed_expert_up_proj", -2, kHidden, kLatent);
-  out.matrix("shared_experts.gate_proj", -1, kShared, kHidden);
-  out.matrix("shared_experts.up_proj", 1, kShared, kHidden);
-  out.matrix("shared_experts.down_proj", -7, kHidden, kShared);
-  for (int expert = 0; expert < kExperts; ++expert) {
+void add_moe(KimiTensors& out) {
+  out.matrix("gate", -3, kKimiExperts, kKimiHidden);
+  out.add("gate.e_score_correction_bias", Dtype::f32, {kKimiExperts}, GoldenRule::signed_f32, -2);
+  out.matrix("routed_expert_down_proj", -3, kKimiLatent, kKimiHidden);
+  out.gain("routed_expert_norm", kKimiLatent);
+  out.matrix("routed_expert_up_proj", -2, kKimiHidden, kKimiLatent);
+  out.matrix("shared_experts.gate_proj", -1, kKimiShared, kKimiHidden);
+  out.matrix("shared_experts.up_proj", 1, kKimiShared, kKimiHidden);
+  out.matrix("shared_experts.down_proj", -7, kKimiHidden, kKimiShared);
+  for (int expert = 0; expert < kKimiExperts; ++expert) {
     const std::string name = "experts." + std::to_string(expert) + ".";
-    out.packed(name + "w1", 124, kExpertInner, kLatent);
-    out.packed(name + "w2", 121, kLatent, kExpertInner);
-    out.packed(name + "w3", 126, kExpertInner, kLatent);
+    out.packed(name + "w1", 124, kKimiExpertInner, kKimiLatent);
+    out.packed(name + "w2", 121, kKimiLatent, kKimiExpertInner);
+    out.packed(name + "w3", 126, kKimiExpertInner, kKimiLatent);
   }
 }
 
-void add_layer(std::vector<GoldenTensor>& all, int layer) {
-  const std::string prefix = kModel + "layers." + std::to_string(layer) + ".";
-  Tensors block(all, prefix);
-  block.gain("input_layernorm", kHidden);
-  block.gain("post_attention_layernorm", kHidden);
+void add_kimi_layer(std::vector<GoldenTensor>& all, int layer) {
+  const std::string prefix = kKimiModel + "layers." + std::to_string(layer) + ".";
+  KimiTensors block(all, prefix);
+  block.gain("input_layernorm", kKimiHidden);
+  block.gain("post_attention_layernorm", kKimiHidden);
   for (const std::string part : {"self_attention", "mlp"}) {
-    block.gain(part + "_res_norm", kHidden);
-    block.matrix(part + "_res_proj", -3, 1, kHidden);
+    block.gain(part + "_res_norm", kKimiHidden);
+    block.matrix(part + "_res_proj", -3, 1, kKimiHidden);
   }
-  Tensors attention(all, prefix + "self_attn.");
+  KimiTensors attention(all, prefix + "self_attn.");
   is_mla(layer) ? add_mla(attention) : add_kda(attention);
   if (layer > 0) {
-    Tensors moe(all, prefix + "block_sparse_moe.");
+    KimiTensors moe(all, prefix + "block_sparse_moe.");
     return add_moe(moe);
   }
-  Tensors dense(all, prefix + "mlp.");
-  dense.matrix("gate_proj", -1, kDense, kHidden);
-  dense.matrix("up_proj", 1, kDense, kHidden);
-  dense.matrix("down_proj", -7, kHidden, kDense);
+  KimiTensors dense(all, prefix + "mlp.");
+  dense.matrix("gate_proj", -1, kKimiDense, kKimiHidden);
+  dense.matrix("up_proj", 1, kKimiDense, kKimiHidden);
+  dense.matrix("down_proj", -7, kKimiHidden, kKimiDense);
 }
 
 void add_globals(std::vector<GoldenTensor>& all) {
-  Tensors model(all, kModel);
-  model.matrix("embed_tokens", 1, kVocab, kHidden);
-  model.gain("norm", kHidden);
-  model.gain("output_attn_res_norm", kHidden);
-  model.matrix("output_attn_res_proj", -3, 1, kHidden);
-  Tensors(all, "language_model.").matrix("lm_head", -1, kVocab, kHidden);
+  KimiTensors model(all, kKimiModel);
+  model.matrix("embed_tokens", 1, kKimiVocab, kKimiHidden);
+  model.gain("norm", kKimiHidden);
+  model.gain("output_attn_res_norm", kKimiHidden);
+  model.matrix("output_attn_res_proj", -3, 1, kKimiHidden);
+  KimiTensors(all, "language_model.").matrix("lm_head", -1, kKimiVocab, kKimiHidden);
 }
 
 double value_of(GoldenRule rule, int parameter, std::uint64_t z, std::uint64_t index) {
@@ -128,7 +130,7 @@ double value_of(GoldenRule rule, int parameter, std::uint64_t z, std::uint64_t i
     case GoldenRule::matrix:
       return std::ldexp(2 * b - 255, parameter - 8);
     case GoldenRule::latent_matrix:
-      return std::ldexp(2 * b - 255, (index / kHidden < kKvRank ? -8 : -2) - 8);
+      return std::ldexp(2 * b - 255, (index / kKimiHidden < kKimiKvRank ? -8 : -2) - 8);
     case GoldenRule::gain:
       return (64 + static_cast<double>(z >> 57)) / 128;
     case GoldenRule::gain_f32:
@@ -138,7 +140,7 @@ double value_of(GoldenRule rule, int parameter, std::uint64_t z, std::uint64_t i
     case GoldenRule::time_bias:
       return -std::ldexp(n, -22);
     case GoldenRule::decay:
-      return index < kHeads ? static_cast<double>(index) / 4 - 0.5 : 0.0;
+      return index < kKimiHeads ? static_cast<double>(index) / 4 - 0.5 : 0.0;
     case GoldenRule::packed:
     case GoldenRule::scales:
       break;
@@ -216,7 +218,7 @@ const nlohmann::json& golden_vector() {
 
 std::vector<GoldenTensor> golden_tensors() {
   std::vector<GoldenTensor> all;
-  for (int layer = 0; layer < kLayers; ++layer) add_layer(all, layer);
+  for (int layer = 0; layer < kKimiLayers; ++layer) add_kimi_layer(all, layer);
   add_globals(all);
   return all;
 }
@@ -225,9 +227,9 @@ void write_golden_vector(const std::filesystem::path& directory) {
   std::filesystem::create_directories(directory);
   std::map<std::string, GoldenTensor> by_name;
   std::vector<SafetensorsLayout> shards;
-  for (int shard = 0; shard <= kLayers; ++shard) {
+  for (int shard = 0; shard <= kKimiLayers; ++shard) {
     std::vector<GoldenTensor> wanted;
-    shard < kLayers ? add_layer(wanted, shard) : add_globals(wanted);
+    shard < kKimiLayers ? add_kimi_layer(wanted, shard) : add_globals(wanted);
     std::vector<StoredTensor> stored;
     for (const GoldenTensor& tensor : wanted) {
       stored.push_back(tensor.stored);
@@ -235,14 +237,14 @@ void write_golden_vector(const std::filesystem::path& directory) {
     }
     shards.push_back(must(lay_out_safetensors(std::move(stored))));
   }
-  for (int shard = 0; shard <= kLayers; ++shard) {
+  for (int shard = 0; shard <= kKimiLayers; ++shard) {
     const SafetensorsLayout& layout = shards[static_cast<std::size_t>(shard)];
     const auto fill = [&](std::size_t tensor, std::uint64_t offset, std::span<std::byte> piece) -> Result<> {
       const std::vector<std::byte> bytes = by_name.at(layout.tensors[tensor].name).bytes();
       std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), piece.size(), piece.begin());
       return {};
     };
-    must(write_safetensors((directory / shard_name(shard + 1, kLayers + 1)).string(), layout, fill,
+    must(write_safetensors((directory / shard_name(shard + 1, kKimiLayers + 1)).string(), layout, fill,
                            {1, Durability::cached}));
   }
   must(write_safetensors_index(directory.string(), shards));

@@ -39,7 +39,7 @@ std::uint64_t add_extent(BlockLayout& layout, const RunOnDisk& run) {
   return slot_offset;
 }
 
-void lay_out(ScatteredBlock& block) {
+void place(ScatteredBlock& block) {
   for (std::size_t index = 0; index < block.tensors.size(); ++index) {
     const ScatteredTensor& tensor = block.tensors[index];
     Placement& placement = block.layout.tensors[index];
@@ -88,7 +88,7 @@ std::vector<ScatteredBlock> scatter_blocks(MemoryFiles& files, int count, std::u
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 253);  // sound as scales, too
     files.add(std::move(bytes));
   }
-  for (ScatteredBlock& block : blocks) lay_out(block);
+  for (ScatteredBlock& block : blocks) place(block);
   return blocks;
 }
 

@@ -13,15 +13,9 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "support/file_text.h"
+
 namespace sluice::test {
-namespace {
-
-std::string read_text(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-}  // namespace
 
 RunningProgram::RunningProgram(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                                const std::string& input) {
@@ -48,8 +42,8 @@ RunningProgram::~RunningProgram() {
   reap(0);
 }
 
-std::string RunningProgram::out_so_far() const { return read_text(files_ / "out"); }
-std::string RunningProgram::err_so_far() const { return read_text(files_ / "err"); }
+std::string RunningProgram::out_so_far() const { return file_text(files_ / "out"); }
+std::string RunningProgram::err_so_far() const { return file_text(files_ / "err"); }
 
 void RunningProgram::send(int signal) {
   if (!reaped_) ::kill(pid_, signal);
@@ -62,8 +56,8 @@ bool RunningProgram::done() {
 
 Outcome RunningProgram::finish() {
   if (!reaped_) reap(0);
-  return {WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_), read_text(files_ / "out"),
-          read_text(files_ / "err"), peak_rss_bytes_};
+  return {WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_), file_text(files_ / "out"),
+          file_text(files_ / "err"), peak_rss_bytes_};
 }
 
 void RunningProgram::reap(int flags) {

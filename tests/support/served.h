@@ -15,6 +15,8 @@
 
 namespace sluice::test {
 
+inline constexpr const char* kChatPath = "/v1/chat/completions";
+
 // `sluice serve` on a free port, until it goes out of scope.
 class Served {
  public:

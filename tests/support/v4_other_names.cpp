@@ -15,9 +15,6 @@
 namespace sluice::test {
 namespace {
 
-constexpr int kExperts = 6;
-constexpr std::uint64_t kHidden = 32, kInner = 32;
-
 // In the order in which they are replaced, each wherever it stands.
 constexpr std::pair<const char*, const char*> kReplaced[] = {
     {"layers.", "model.layers."},
@@ -81,9 +78,9 @@ void write_v4_by_other_names(const std::filesystem::path& from, const std::files
       tensors.push_back({other_name(name), tensor.dtype, tensor.shape, bytes_of(tensor)});
   for (std::size_t layer = 0; layer < config["compress_ratios"].size(); ++layer) {
     const std::string number = std::to_string(layer), fused = "model.layers." + number + ".mlp.experts.";
-    HandTensor both{fused + "gate_up_proj", "F32", {kExperts, 2 * kInner, kHidden}, {}};
-    HandTensor down{fused + "down_proj", "F32", {kExperts, kHidden, kInner}, {}};
-    for (int expert = 0; expert < kExperts; ++expert) {
+    HandTensor both{fused + "gate_up_proj", "F32", {kV4Experts, 2 * kV4Inner, kV4Hidden}, {}};
+    HandTensor down{fused + "down_proj", "F32", {kV4Experts, kV4Hidden, kV4Inner}, {}};
+    for (std::uint64_t expert = 0; expert < kV4Experts; ++expert) {
       const std::string prefix = "layers." + number + ".ffn.experts." + std::to_string(expert) + ".";
       both.data += bytes_of(given.at(prefix + "w1.weight")) + bytes_of(given.at(prefix + "w3.weight"));
       down.data += bytes_of(given.at(prefix + "w2.weight"));

@@ -11,16 +11,16 @@
 namespace sluice::test {
 namespace {
 
-constexpr std::uint64_t kVocab = 48, kHidden = 32, kStreams = 4, kHeads = 4, kDim = 16, kQRank = 16, kGroups = 2,
-                        kORank = 8;
-constexpr std::uint64_t kIndexHeads = 8, kIndexDim = 16, kExperts = 6, kPicked = 2, kInner = 32;
-constexpr int kLayers = 4, kHashLayers = 2;
-constexpr int kRatios[] = {0, 4, 8, 4, 0};  // the MTP block's too
+constexpr std::uint64_t kV4Vocab = 48, kV4Streams = 4, kV4Heads = 4, kV4Dim = 16, kV4QRank = 16, kV4Groups = 2,
+                        kV4ORank = 8;
+constexpr std::uint64_t kV4IndexHeads = 8, kV4IndexDim = 16, kV4Picked = 2;
+constexpr int kV4Layers = 4, kV4HashLayers = 2;
+constexpr int kV4Ratios[] = {0, 4, 8, 4, 0};  // the MTP block's too
 
 // Collects tensors whose names are completed with the prefix.
-class Tensors {
+class V4Tensors {
  public:
-  Tensors(std::vector<HashTensor>& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
+  V4Tensors(std::vector<HashTensor>& all, std::string prefix) : all_(all), prefix_(std::move(prefix)) {}
 
   void matrix(const std::string& name, std::uint64_t rows, std::uint64_t cols, double a) {
     all_.push_back({prefix_ + name + ".weight", {rows, cols}, a, 0});
@@ -32,31 +32,31 @@ class Tensors {
     all_.push_back({prefix_ + name, std::move(shape), a, b});
   }
   void streams(const std::string& name, std::uint64_t mixes, std::uint64_t scales) {
-    plain(name + "_fn", {mixes, kStreams * kHidden}, 0.2);
+    plain(name + "_fn", {mixes, kV4Streams * kV4Hidden}, 0.2);
     plain(name + "_base", {mixes}, 0.5);
     plain(name + "_scale", {scales}, 0.2, 1);
   }
   void gated(const std::string& name) {
-    matrix(name + "w1", kInner, kHidden, 0.3);
-    matrix(name + "w2", kHidden, kInner, 0.3);
-    matrix(name + "w3", kInner, kHidden, 0.3);
+    matrix(name + "w1", kV4Inner, kV4Hidden, 0.3);
+    matrix(name + "w2", kV4Hidden, kV4Inner, 0.3);
+    matrix(name + "w3", kV4Inner, kV4Hidden, 0.3);
   }
   void compressor(const std::string& name, int ratio, std::uint64_t width) {
     const std::uint64_t rows = ratio == 4 ? 2 * width : width;
     plain(name + "ape", {static_cast<std::uint64_t>(ratio), rows}, 0.5);
     norm(name + "norm", width);
-    matrix(name + "wkv", rows, kHidden, 0.3);
-    matrix(name + "wgate", rows, kHidden, 0.3);
+    matrix(name + "wkv", rows, kV4Hidden, 0.3);
+    matrix(name + "wgate", rows, kV4Hidden, 0.3);
   }
   // col 0 = n_0, col 1 = (n_0 + 1 + n_1 mod 5) mod 6, n = top 24 bits of a word, mod 6.
   void table(const std::string& name) {
-    HashTensor made{prefix_ + name, {kVocab, kPicked}};
+    HashTensor made{prefix_ + name, {kV4Vocab, kV4Picked}};
     const std::uint64_t hash = fnv1a64(std::as_bytes(std::span(made.name)));
-    for (std::uint64_t row = 0; row < kVocab; ++row) {
-      const std::uint64_t first = (golden_word(hash, row * kPicked) >> 40) % kExperts;
-      const std::uint64_t second = (golden_word(hash, row * kPicked + 1) >> 40) % kExperts;
+    for (std::uint64_t row = 0; row < kV4Vocab; ++row) {
+      const std::uint64_t first = (golden_word(hash, row * kV4Picked) >> 40) % kV4Experts;
+      const std::uint64_t second = (golden_word(hash, row * kV4Picked + 1) >> 40) % kV4Experts;
       made.ids.push_back(static_cast<std::int64_t>(first));
-      made.ids.push_back(static_cast<std::int64_t>((first + 1 + second % 5) % kExperts));
+      made.ids.push_back(static_cast<std::int64_t>((first + 1 + second % 5) % kV4Experts));
     }
     all_.push_back(std::move(made));
   }
@@ -67,33 +67,33 @@ class Tensors {
 };
 
 void add_block(std::vector<HashTensor>& all, const std::string& prefix, int layer) {
-  const int ratio = kRatios[layer];
-  Tensors block(all, prefix), attention(all, prefix + "attn."), ffn(all, prefix + "ffn.");
-  block.norm("attn_norm", kHidden);
-  block.norm("ffn_norm", kHidden);
-  block.streams("hc_attn", (2 + kStreams) * kStreams, 3);
-  block.streams("hc_ffn", (2 + kStreams) * kStreams, 3);
-  attention.plain("attn_sink", {kHeads}, 1);
-  attention.matrix("wq_a", kQRank, kHidden, 0.3);
-  attention.norm("q_norm", kQRank);
-  attention.matrix("wq_b", kHeads * kDim, kQRank, 0.4);
-  attention.matrix("wkv", kDim, kHidden, 0.3);
-  attention.norm("kv_norm", kDim);
-  attention.matrix("wo_a", kGroups * kORank, kHeads * kDim / kGroups, 0.3);
-  attention.matrix("wo_b", kHidden, kGroups * kORank, 0.4);
-  if (ratio != 0) attention.compressor("compressor.", ratio, kDim);
+  const int ratio = kV4Ratios[layer];
+  V4Tensors block(all, prefix), attention(all, prefix + "attn."), ffn(all, prefix + "ffn.");
+  block.norm("attn_norm", kV4Hidden);
+  block.norm("ffn_norm", kV4Hidden);
+  block.streams("hc_attn", (2 + kV4Streams) * kV4Streams, 3);
+  block.streams("hc_ffn", (2 + kV4Streams) * kV4Streams, 3);
+  attention.plain("attn_sink", {kV4Heads}, 1);
+  attention.matrix("wq_a", kV4QRank, kV4Hidden, 0.3);
+  attention.norm("q_norm", kV4QRank);
+  attention.matrix("wq_b", kV4Heads * kV4Dim, kV4QRank, 0.4);
+  attention.matrix("wkv", kV4Dim, kV4Hidden, 0.3);
+  attention.norm("kv_norm", kV4Dim);
+  attention.matrix("wo_a", kV4Groups * kV4ORank, kV4Heads * kV4Dim / kV4Groups, 0.3);
+  attention.matrix("wo_b", kV4Hidden, kV4Groups * kV4ORank, 0.4);
+  if (ratio != 0) attention.compressor("compressor.", ratio, kV4Dim);
   if (ratio == 4) {
-    attention.matrix("indexer.wq_b", kIndexHeads * kIndexDim, kQRank, 0.4);
-    attention.matrix("indexer.weights_proj", kIndexHeads, kHidden, 0.4);
-    attention.compressor("indexer.compressor.", ratio, kIndexDim);
+    attention.matrix("indexer.wq_b", kV4IndexHeads * kV4IndexDim, kV4QRank, 0.4);
+    attention.matrix("indexer.weights_proj", kV4IndexHeads, kV4Hidden, 0.4);
+    attention.compressor("indexer.compressor.", ratio, kV4IndexDim);
   }
-  ffn.matrix("gate", kExperts, kHidden, 0.3);
-  if (layer < kHashLayers)
+  ffn.matrix("gate", kV4Experts, kV4Hidden, 0.3);
+  if (layer < kV4HashLayers)
     ffn.table("gate.tid2eid");
   else
-    ffn.plain("gate.bias", {kExperts}, 0.5);
+    ffn.plain("gate.bias", {kV4Experts}, 0.5);
   ffn.gated("shared_experts.");
-  for (std::uint64_t expert = 0; expert < kExperts; ++expert) ffn.gated("experts." + std::to_string(expert) + ".");
+  for (std::uint64_t expert = 0; expert < kV4Experts; ++expert) ffn.gated("experts." + std::to_string(expert) + ".");
 }
 
 }  // namespace
@@ -107,19 +107,19 @@ const nlohmann::json& v4_vector() {
 }
 
 std::vector<std::vector<HashTensor>> v4_tensors() {
-  std::vector<std::vector<HashTensor>> shards(kLayers + 2);
-  for (int layer = 0; layer < kLayers; ++layer)
+  std::vector<std::vector<HashTensor>> shards(kV4Layers + 2);
+  for (int layer = 0; layer < kV4Layers; ++layer)
     add_block(shards[static_cast<std::size_t>(layer)], "layers." + std::to_string(layer) + ".", layer);
-  add_block(shards[kLayers], "mtp.0.", kLayers);
-  Tensors draft(shards[kLayers], "mtp.0."), globals(shards.back(), "");
-  draft.matrix("e_proj", kHidden, kHidden, 0.3);
-  draft.matrix("h_proj", kHidden, kHidden, 0.3);
-  for (const char* name : {"enorm", "hnorm", "norm"}) draft.norm(name, kHidden);
-  draft.streams("hc_head", kStreams, 1);
-  globals.matrix("embed", kVocab, kHidden, 1);
-  globals.matrix("head", kVocab, kHidden, 0.5);
-  globals.norm("norm", kHidden);
-  globals.streams("hc_head", kStreams, 1);
+  add_block(shards[kV4Layers], "mtp.0.", kV4Layers);
+  V4Tensors draft(shards[kV4Layers], "mtp.0."), globals(shards.back(), "");
+  draft.matrix("e_proj", kV4Hidden, kV4Hidden, 0.3);
+  draft.matrix("h_proj", kV4Hidden, kV4Hidden, 0.3);
+  for (const char* name : {"enorm", "hnorm", "norm"}) draft.norm(name, kV4Hidden);
+  draft.streams("hc_head", kV4Streams, 1);
+  globals.matrix("embed", kV4Vocab, kV4Hidden, 1);
+  globals.matrix("head", kV4Vocab, kV4Hidden, 0.5);
+  globals.norm("norm", kV4Hidden);
+  globals.streams("hc_head", kV4Streams, 1);
   return shards;
 }
 

@@ -17,6 +17,7 @@ using Ids = std::vector<int>;
 using Events = std::vector<ReplyEvent>;
 using Kind = ReplyEvent::Kind;
 using test::argument, test::call_begin, test::call_end, test::content, test::reasoning, test::turn_end;
+using test::kEos;
 
 const Tokenizer& tokenizer() {
   static const std::unique_ptr<Tokenizer> opened = test::deepseek_v4_tokenizer();
@@ -36,7 +37,6 @@ Events parse(const Ids& ids, bool thinking = true) {
 }
 Events parse(std::string_view reply, bool thinking = true) { return parse(ids_of(reply), thinking); }
 
-const std::string kEos = "<｜end▁of▁sentence｜>";
 const std::string kBegin = "\n\n<｜DSML｜tool_calls>\n", kEnd = "</｜DSML｜tool_calls>" + kEos;
 const std::string kInvoke = "<｜DSML｜invoke name=\"f\">\n", kInvokeEnd = "\n</｜DSML｜invoke>\n";
 std::string parameter(const std::string& key, const std::string& is_string, const std::string& value) {

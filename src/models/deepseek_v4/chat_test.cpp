@@ -16,6 +16,8 @@
 namespace sluice::deepseek_v4 {
 namespace {
 
+using test::kEos;
+
 Message says(Role role, const std::string& text, const std::string& task = {}) {
   return {.role = role, .content = {{.text = text}}, .task = task};
 }
@@ -38,7 +40,7 @@ std::string rendered(const std::vector<Message>& messages, const ChatOptions& op
 
 const ChatOptions kChat = {.thinking = false};
 const ChatOptions kKeep = {.keep_reasoning = true};
-const std::string kBos = "<｜begin▁of▁sentence｜>", kEos = "<｜end▁of▁sentence｜>";
+const std::string kBos = "<｜begin▁of▁sentence｜>";
 const std::string kUser = "<｜User｜>", kBot = "<｜Assistant｜>";
 
 TEST(DeepSeekV4Render, ExamplesOfTheSpecification) {

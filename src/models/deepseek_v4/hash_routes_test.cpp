@@ -12,11 +12,11 @@
 namespace sluice::deepseek_v4 {
 namespace {
 
-constexpr int kLayers = 3, kExperts = 13, kTokens = 50, kTopK = 2;
+constexpr int kHashLayers = 3, kHashExperts = 13, kTokens = 50, kTopK = 2;
 
 IdTable random_table(std::mt19937_64& random) {
   std::vector<std::uint16_t> ids;
-  for (int id = 0; id < kTokens * kTopK; ++id) ids.push_back(static_cast<std::uint16_t>(random() % kExperts));
+  for (int id = 0; id < kTokens * kTopK; ++id) ids.push_back(static_cast<std::uint16_t>(random() % kHashExperts));
   return IdTable(kTopK, ids);
 }
 
@@ -43,12 +43,12 @@ TEST(HashRoutes, TheTableChoosesAndScoresWeigh) {
 TEST(HashRoutes, WhatIsHintedIsWhatIsAskedFor) {
   std::mt19937_64 random(4);
   test::MemoryFiles files(true, {.longest_delay = std::chrono::microseconds(50)});
-  const auto blocks = test::scatter_blocks(files, kLayers * kExperts, 3'000, 2);
-  const ExpertTable table = test::table_of(blocks, kLayers, kExperts);
+  const auto blocks = test::scatter_blocks(files, kHashLayers * kHashExperts, 3'000, 2);
+  const ExpertTable table = test::table_of(blocks, kHashLayers, kHashExperts);
   const auto queue = make_pread_queue(files, 2);
-  const auto store = make_expert_store(table, 28, make_policy("default", {kLayers, kExperts, 28}), *queue);
+  const auto store = make_expert_store(table, 28, make_policy("default", {kHashLayers, kHashExperts, 28}), *queue);
   const std::vector<IdTable> tables = {random_table(random), random_table(random)};
-  std::vector<float> scores(kTokens * kExperts, 1.f);
+  std::vector<float> scores(kTokens * kHashExperts, 1.f);
   ReferenceOps ops;
   ExpertChooser chooser;
   ExpertGroups groups;
@@ -56,8 +56,8 @@ TEST(HashRoutes, WhatIsHintedIsWhatIsAskedFor) {
     std::vector<int> tokens(pass % 3 == 0 ? 1 + random() % 20 : 1);
     for (int& token : tokens) token = static_cast<int>(random() % kTokens);
     hint_experts(tables, tokens, *store);
-    for (int layer = 0; layer < kLayers; ++layer) {
-      const Rows rows{scores.data(), static_cast<int>(tokens.size()), kExperts, kExperts};
+    for (int layer = 0; layer < kHashLayers; ++layer) {
+      const Rows rows{scores.data(), static_cast<int>(tokens.size()), kHashExperts, kHashExperts};
       std::vector<int> given;
       if (layer < 2) given_experts(tables[static_cast<std::size_t>(layer)], tokens, given);
       const Routes& routes =

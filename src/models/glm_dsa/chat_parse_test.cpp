@@ -37,7 +37,7 @@ const ChatFormat& chat() {
   static const std::unique_ptr<ChatFormat> opened = test::must(open_chat(tokenizer(), "/nowhere"));
   return *opened;
 }
-const Conversation kTools = {
+const Conversation kKnownTools = {
     .tools = {R"({"type":"function","function":{"name":"find","parameters":{"properties":{"q":{"type":"string"},)"
               R"("n":{"type":"integer"},"m":{"type":["string","null"]}}}}})",
               R"({"name":"bare","parameters":{"properties":{"q":{"type":["string"]}}}})", "[]", "{\"name\":3}"}};
@@ -45,7 +45,7 @@ const Conversation kTools = {
 Ids ids_of(std::string_view reply) { return test::must(tokenizer().encode(reply, SpecialSpelling::token)); }
 Events parse(const Ids& ids, bool thinking = true) {
   Events events;
-  const auto parser = chat().reply_parser(kTools, {.thinking = thinking});
+  const auto parser = chat().reply_parser(kKnownTools, {.thinking = thinking});
   parser->push(ids, events);
   parser->finish(events);
   return events;
@@ -80,7 +80,7 @@ TEST(GlmParse, HowTokensArriveChangesNothing) {
   for (std::size_t first = 0; first <= ids.size(); ++first)
     for (std::size_t second = first; second <= ids.size(); ++second) {
       Events events;
-      const auto parser = chat().reply_parser(kTools, {});
+      const auto parser = chat().reply_parser(kKnownTools, {});
       parser->push(std::span(ids).first(first), events);
       parser->push(std::span(ids).subspan(first, second - first), events);
       parser->push(std::span(ids).subspan(second), events);
@@ -240,7 +240,7 @@ TEST(GlmParse, AnythingAtAll) {
                                       : first_special + 21 + static_cast<int>(random() % 11));
     const Events events = parse(ids, round % 2 == 0);
     Events in_parts;
-    const auto parser = chat().reply_parser(kTools, {.thinking = round % 2 == 0});
+    const auto parser = chat().reply_parser(kKnownTools, {.thinking = round % 2 == 0});
     for (const int id : ids) parser->push(std::span(&id, 1), in_parts);
     parser->finish(in_parts);
     ASSERT_EQ(events, in_parts);

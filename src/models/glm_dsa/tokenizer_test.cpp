@@ -9,6 +9,7 @@
 
 #include "models/common/prompt_parts.h"
 #include "models/glm_dsa/chat.h"
+#include "support/decoded.h"
 #include "support/must.h"
 #include "support/temp_dir.h"
 #include "support/tokenizer_json.h"
@@ -18,10 +19,11 @@ namespace sluice::glm_dsa {
 namespace {
 
 using Ids = std::vector<int>;
+using test::decoded;
 
 // A vocabulary of the release's size and order where the ids of a few words are known; the others are bytes that occur
 // in no text.
-const Tokenizer& released() {
+const Tokenizer& released_tokenizer() {
   static const std::unique_ptr<Tokenizer> tokenizer = [] {
     const std::map<int, std::string> known = {{374, " is"},   {1052, " there"}, {1879, " world"}, {3430, "Be"},
                                               {3838, "What"}, {9703, "Hello"},  {9809, " brief"}, {10397, " OK"},
@@ -52,12 +54,6 @@ const Tokenizer& released() {
   return *tokenizer;
 }
 
-std::string decode(const Tokenizer& tokenizer, const Ids& ids) {
-  std::string text;
-  for (const int id : ids) text += tokenizer.bytes(id);
-  return text;
-}
-
 TEST(GlmTokenizer, EncodingsOfTheRelease) {
   const std::pair<const char*, Ids> cases[] = {
       {"Hello", {9703}},
@@ -70,11 +66,11 @@ TEST(GlmTokenizer, EncodingsOfTheRelease) {
       {"Hi there! I", {13041, 1052, 0, 220, 40}},  // " I" is no known word here
   };
   for (const auto& [text, ids] : cases) {
-    EXPECT_EQ(test::must(released().encode(text, SpecialSpelling::token)), ids) << text;
-    EXPECT_EQ(decode(released(), ids), text);
+    EXPECT_EQ(test::must(released_tokenizer().encode(text, SpecialSpelling::token)), ids) << text;
+    EXPECT_EQ(decoded(released_tokenizer(), ids), text);
   }
   const auto prompt = [](const std::string& text) {
-    return test::must(test::must(open_chat(released(), "/nowhere"))
+    return test::must(test::must(open_chat(released_tokenizer(), "/nowhere"))
                           ->render({.messages = {{.content = {{.text = text}}}}}, {.thinking = false}));
   };
   EXPECT_EQ(prompt("Hello"), (Ids{154822, 154824, 154827, 9703, 154828, 154841, 154842}));
@@ -87,18 +83,18 @@ TEST(GlmTokenizer, AddedTokensOfTheRelease) {
       {"<|user|>", 154827},        {"<|assistant|>", 154828},    {"<think>", 154841},  {"</think>", 154842},
       {"<|observation|>", 154829}, {"</tool_response>", 154846}, {"/nothink", 154851}, {"<|video|>", 154855}};
   for (const auto& [text, id] : known) {
-    EXPECT_EQ(released().special_id(text), id);
-    EXPECT_TRUE(released().is_special(id));
-    for (const int piece : test::must(released().encode(text, SpecialSpelling::text)))
-      EXPECT_FALSE(released().is_special(piece)) << text;
+    EXPECT_EQ(released_tokenizer().special_id(text), id);
+    EXPECT_TRUE(released_tokenizer().is_special(id));
+    for (const int piece : test::must(released_tokenizer().encode(text, SpecialSpelling::text)))
+      EXPECT_FALSE(released_tokenizer().is_special(piece)) << text;
   }
-  EXPECT_FALSE(released().is_shown(154827));
-  EXPECT_TRUE(released().is_shown(154841));
+  EXPECT_FALSE(released_tokenizer().is_shown(154827));
+  EXPECT_TRUE(released_tokenizer().is_shown(154841));
   // The last rows of the embedding have no token.
-  EXPECT_EQ(released().vocab_size(), 154880);
-  EXPECT_EQ(released().bytes(154856), "");
-  EXPECT_FALSE(released().is_shown(154879));
-  EXPECT_LT(released().resident_bytes(), 16u << 20);
+  EXPECT_EQ(released_tokenizer().vocab_size(), 154880);
+  EXPECT_EQ(released_tokenizer().bytes(154856), "");
+  EXPECT_FALSE(released_tokenizer().is_shown(154879));
+  EXPECT_LT(released_tokenizer().resident_bytes(), 16u << 20);
 }
 
 TEST(GlmTokenizer, GoldensOfThePackageTokenizers) {
@@ -112,7 +108,7 @@ TEST(GlmTokenizer, GoldensOfThePackageTokenizers) {
     const Ids ids = item.at("ids");
     EXPECT_EQ(test::must(tokenizer->encode(text, SpecialSpelling::token)), ids) << text;
     EXPECT_EQ(test::must(tokenizer->encode(text, SpecialSpelling::text)), item.value("plain", ids)) << text;
-    EXPECT_EQ(decode(*tokenizer, ids), text);
+    EXPECT_EQ(decoded(*tokenizer, ids), text);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "models/kimi_k3/chat.h"
 #include "models/kimi_k3/tokenizer.h"
+#include "support/kimi_k3_tokens.h"
 #include "support/must.h"
 #include "support/reply_events.h"
 #include "support/temp_dir.h"
@@ -20,15 +21,14 @@ using Ids = std::vector<int>;
 using Events = std::vector<ReplyEvent>;
 using Kind = ReplyEvent::Kind;
 using test::argument, test::call_begin, test::call_end, test::content, test::reasoning, test::turn_end;
+using test::kKimiK3MessageEnd;
 
 // Single bytes and a few longer entries, so that some tokens hold half a character or several letters.
 const Tokenizer& tokenizer() {
   static const std::unique_ptr<Tokenizer> opened = [] {
-    const test::TempDir directory;
     std::vector<std::string> entries = test::single_bytes();
     for (const char* entry : {"th", "in", "think", " too", "\xe4\xbd", "a\xc3"}) entries.emplace_back(entry);
-    test::write_tiktoken_model(directory.path(), entries);
-    return test::must(open_tokenizer(directory.path(), static_cast<int>(entries.size()) + 256));
+    return test::kimi_k3_tokenizer(entries);
   }();
   return *opened;
 }
@@ -49,7 +49,6 @@ Events parse(const Ids& ids, bool thinking = true, bool finish = true) {
 }
 Events parse(std::string_view reply, bool thinking = true) { return parse(ids_of(reply), thinking); }
 
-const std::string kEnd = "<|close|>message<|sep|><|end_of_msg|>";
 const std::string kToResponse = "<|close|>think<|sep|><|open|>response<|sep|>";
 const std::string kToTools = "<|close|>response<|sep|><|open|>tools<|sep|>";
 
@@ -58,7 +57,7 @@ const std::string kWhole =
     R"(<|open|>call tool="bash" index="1"<|sep|><|open|>argument key="command" type="string"<|sep|>ls -la
 <|close|>argument<|sep|><|open|>argument key="timeout" type="number"<|sep|>1e1<|close|>argument<|sep|><|close|>call<|sep|>)"
     R"(<|open|>call tool="a&amp;quot;b&quot;" index="1"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>)" +
-    kEnd;
+    kKimiK3MessageEnd;
 const Events kWholeEvents = {reasoning("I think\u4f60\u597d"),
                              content("On it: \U0001f44b"),
                              call_begin(0, "bash"),
@@ -71,9 +70,9 @@ const Events kWholeEvents = {reasoning("I think\u4f60\u597d"),
 
 TEST(KimiK3Parse, AWholeReply) {
   EXPECT_EQ(parse(kWhole), kWholeEvents);
-  EXPECT_EQ(parse("Hello" + kEnd, false), (Events{content("Hello"), turn_end()}));
-  EXPECT_EQ(parse("Hi<|close|>response<|sep|>" + kEnd, false), (Events{content("Hi"), turn_end()}));
-  EXPECT_EQ(parse(kToResponse + "<|close|>response<|sep|>" + kEnd), Events{turn_end()});
+  EXPECT_EQ(parse("Hello" + kKimiK3MessageEnd, false), (Events{content("Hello"), turn_end()}));
+  EXPECT_EQ(parse("Hi<|close|>response<|sep|>" + kKimiK3MessageEnd, false), (Events{content("Hi"), turn_end()}));
+  EXPECT_EQ(parse(kToResponse + "<|close|>response<|sep|>" + kKimiK3MessageEnd), Events{turn_end()});
 }
 
 TEST(KimiK3Parse, HowTokensArriveChangesNothing) {
@@ -153,22 +152,24 @@ TEST(KimiK3Parse, TextIsShownAtOnceAndTagsAreHeldBack) {
 }
 
 TEST(KimiK3Parse, WhereTheCloseOfThinkIsMissing) {
-  EXPECT_EQ(parse("why<|open|>response<|sep|>so" + kEnd), (Events{reasoning("why"), content("so"), turn_end()}));
+  EXPECT_EQ(parse("why<|open|>response<|sep|>so" + kKimiK3MessageEnd),
+            (Events{reasoning("why"), content("so"), turn_end()}));
   EXPECT_EQ(
       parse(
           R"(why<|open|>tools<|sep|><|open|>call tool="t" index="1"<|sep|><|close|>call<|sep|><|close|>tools<|sep|>)" +
-          kEnd),
+          kKimiK3MessageEnd),
       (Events{reasoning("why"), call_begin(0, "t"), call_end(0, "{}"), turn_end()}));
-  EXPECT_EQ(parse("why<|close|>response<|sep|>" + kEnd), (Events{reasoning("why"), turn_end()}));
-  EXPECT_EQ(parse("why<|close|>response<|sep|>so" + kEnd), (Events{reasoning("why"), content("so"), turn_end()}));
-  EXPECT_EQ(parse("why" + kEnd), (Events{reasoning("why"), turn_end()}));
+  EXPECT_EQ(parse("why<|close|>response<|sep|>" + kKimiK3MessageEnd), (Events{reasoning("why"), turn_end()}));
+  EXPECT_EQ(parse("why<|close|>response<|sep|>so" + kKimiK3MessageEnd),
+            (Events{reasoning("why"), content("so"), turn_end()}));
+  EXPECT_EQ(parse("why" + kKimiK3MessageEnd), (Events{reasoning("why"), turn_end()}));
   EXPECT_EQ(parse("why<|end_of_msg|>"), (Events{reasoning("why"), turn_end()}));
 }
 
 // What one call with this body makes of its arguments.
 std::string arguments_of(const std::string& body) {
   const Events events = parse(kToResponse + kToTools + R"(<|open|>call tool="t" index="1"<|sep|>)" + body +
-                              "<|close|>call<|sep|><|close|>tools<|sep|>" + kEnd);
+                              "<|close|>call<|sep|><|close|>tools<|sep|>" + kKimiK3MessageEnd);
   EXPECT_EQ(events.front(), call_begin(0, "t"));
   EXPECT_EQ(events.back(), turn_end());
   const ReplyEvent& end = events[events.size() - 2];
@@ -219,11 +220,11 @@ TEST(KimiK3Parse, MissingClosesLoseNoCall) {
                             "<|open|>response<|sep|>", "<|close|>argument<|sep|><|close|>tools<|sep|>"})
     EXPECT_EQ(parse(kToResponse + kToTools + call + close + "<|end_of_msg|>"), one) << close;
   // Neither `tools` opened nor the first call closed.
-  EXPECT_EQ(parse(call + call + "<|close|>call<|sep|>" + kEnd),
+  EXPECT_EQ(parse(call + call + "<|close|>call<|sep|>" + kKimiK3MessageEnd),
             (Events{call_begin(0, "t"), argument(0, "k", "1"), call_end(0, R"({"k": 1})"), call_begin(1, "t"),
                     argument(1, "k", "1"), call_end(1, R"({"k": 1})"), turn_end()}));
   // Two arguments without a close between them.
-  EXPECT_EQ(parse(call + R"(<|open|>argument key="m" type="string"<|sep|>x<|close|>call<|sep|>)" + kEnd),
+  EXPECT_EQ(parse(call + R"(<|open|>argument key="m" type="string"<|sep|>x<|close|>call<|sep|>)" + kKimiK3MessageEnd),
             (Events{call_begin(0, "t"), argument(0, "k", "1"), argument(0, "m", "\"x\""),
                     call_end(0, R"({"k": 1, "m": "x"})"), turn_end()}));
   // The turn ends inside the call: delivered, and said to be broken off.
@@ -232,18 +233,19 @@ TEST(KimiK3Parse, MissingClosesLoseNoCall) {
 }
 
 TEST(KimiK3Parse, StrayTagsAreIgnoredAndUnknownOnesAreText) {
-  EXPECT_EQ(parse("a<|close|>argument<|sep|>b<|close|>call<|sep|>c<|close|>tools<|sep|>d<|sep|>e" + kEnd),
+  EXPECT_EQ(parse("a<|close|>argument<|sep|>b<|close|>call<|sep|>c<|close|>tools<|sep|>d<|sep|>e" + kKimiK3MessageEnd),
             (Events{reasoning("abcde"), turn_end()}));
-  EXPECT_EQ(parse(kToResponse + "a<|close|>think<|sep|>b<|open|>argument key=\"k\"<|sep|>c" + kEnd),
+  EXPECT_EQ(parse(kToResponse + "a<|close|>think<|sep|>b<|open|>argument key=\"k\"<|sep|>c" + kKimiK3MessageEnd),
             (Events{content("abc"), turn_end()}));
-  EXPECT_EQ(parse(kToResponse + "x<|open|>b<|sep|>y<|close|>b<|sep|>" + kEnd), (Events{content("xbyb"), turn_end()}));
+  EXPECT_EQ(parse(kToResponse + "x<|open|>b<|sep|>y<|close|>b<|sep|>" + kKimiK3MessageEnd),
+            (Events{content("xbyb"), turn_end()}));
   // A tag that another control token ends counts if it is known.
   EXPECT_EQ(parse("a<|close|>think<|open|>response<|sep|>b<|close|>message<|end_of_msg|>"),
             (Events{reasoning("a"), content("b"), turn_end()}));
-  EXPECT_EQ(parse("a<|close|>thi<|open|>response<|sep|>b" + kEnd),
+  EXPECT_EQ(parse("a<|close|>thi<|open|>response<|sep|>b" + kKimiK3MessageEnd),
             (Events{reasoning("athi"), content("b"), turn_end()}));
   // Text between the channels is part of the answer.
-  EXPECT_EQ(parse("r<|close|>think<|sep|>a<|open|>response<|sep|>b<|close|>response<|sep|>c" + kEnd),
+  EXPECT_EQ(parse("r<|close|>think<|sep|>a<|open|>response<|sep|>b<|close|>response<|sep|>c" + kKimiK3MessageEnd),
             (Events{reasoning("r"), content("abc"), turn_end()}));
 }
 
@@ -262,7 +264,8 @@ TEST(KimiK3Parse, EveryEndOfTurnEndsIt) {
 
 TEST(KimiK3Parse, AnEndlessTagIsText) {
   const std::string text(10'000, 'x');
-  EXPECT_EQ(parse(kToResponse + "<|open|>" + text + "<|sep|>y" + kEnd), (Events{content(text + "y"), turn_end()}));
+  EXPECT_EQ(parse(kToResponse + "<|open|>" + text + "<|sep|>y" + kKimiK3MessageEnd),
+            (Events{content(text + "y"), turn_end()}));
 }
 
 TEST(KimiK3Parse, BrokenCharactersAreReplaced) {
@@ -271,7 +274,7 @@ TEST(KimiK3Parse, BrokenCharactersAreReplaced) {
       if (tokenizer().bytes(id) == std::string(1, static_cast<char>(value))) return id;
     return -1;
   };
-  const Ids end = ids_of(kToResponse + "x" + kEnd);
+  const Ids end = ids_of(kToResponse + "x" + kKimiK3MessageEnd);
   Ids ids = {byte('a'), byte(0xf0), byte(0x9f)};
   ids.insert(ids.end(), end.begin(), end.end());
   EXPECT_EQ(parse(ids), (Events{reasoning("a\ufffd"), content("x"), turn_end()}));

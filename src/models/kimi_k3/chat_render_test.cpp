@@ -5,23 +5,14 @@
 
 #include "models/kimi_k3/chat.h"
 #include "models/kimi_k3/tokenizer.h"
+#include "support/kimi_k3_tokens.h"
 #include "support/must.h"
-#include "support/temp_dir.h"
-#include "support/tiktoken_model.h"
 
 namespace sluice::kimi_k3 {
 namespace {
 
 using Ids = std::vector<int>;
-
-const Tokenizer& released() {
-  static const std::unique_ptr<Tokenizer> tokenizer = [] {
-    const test::TempDir directory;
-    test::write_tiktoken_model(directory.path(), test::released_entries());
-    return test::must(open_tokenizer(directory.path(), 163840));
-  }();
-  return *tokenizer;
-}
+using test::kKimiK3MessageEnd, test::released_kimi_k3_tokenizer;
 
 Message says(Role role, const std::string& text) { return {.role = role, .content = {{.text = text}}}; }
 
@@ -36,11 +27,11 @@ std::string rendered(const Message& message, const ChatOptions& options = withou
   return rendered(Conversation{.messages = {message}}, options);
 }
 
-Ids ids_of(const Conversation& conversation, const ChatOptions& options) {
-  return test::must(test::must(open_chat(released()))->render(conversation, options));
+Ids prompt_ids(const Conversation& conversation, const ChatOptions& options) {
+  return test::must(test::must(open_chat(released_kimi_k3_tokenizer()))->render(conversation, options));
 }
 
-Error refusal(const Conversation& conversation, const ChatOptions& options = without_effort()) {
+Error render_refusal(const Conversation& conversation, const ChatOptions& options = without_effort()) {
   auto parts = render_prompt(conversation, options);
   EXPECT_FALSE(parts);
   return parts ? Error{} : std::move(parts.error());
@@ -51,12 +42,11 @@ bool holds(const std::vector<int>& ids, const Ids& run) {
 }
 
 const std::string kTail = R"(<|open|>message role="assistant"<|sep|><|open|>think<|sep|>)";
-const std::string kEnd = "<|close|>message<|sep|><|end_of_msg|>";
 
 TEST(KimiK3Render, OneUserMessage) {
   const Message question = says(Role::user, "What is 2 + 2?");
-  EXPECT_EQ(rendered(question), R"(<|open|>message role="user"<|sep|>What is 2 + 2?)" + kEnd + kTail);
-  EXPECT_EQ(ids_of({.messages = {question}}, without_effort()),
+  EXPECT_EQ(rendered(question), R"(<|open|>message role="user"<|sep|>What is 2 + 2?)" + kKimiK3MessageEnd + kTail);
+  EXPECT_EQ(prompt_ids({.messages = {question}}, without_effort()),
             (Ids{163587, 2778, 6244,   878,    2482,   1,    163589, 5376, 387,   220, 17,     715,    220,   17,    30,
                  163588, 2778, 163589, 163586, 163587, 2778, 6244,   878,  69702, 1,   163589, 163587, 39964, 163589}));
   // What the release's own entry point asks for: the effort message before it.
@@ -65,18 +55,19 @@ TEST(KimiK3Render, OneUserMessage) {
               347,    2976,   3411,   276,    4503,  8491,   904,   9141,   4661,   3867,   1268,  1332, 5713,   1268,
               50004,  5713,   1268,   19421,  5713,  316,    1268,  5354,   16518,  10048,  276,   2403, 387,    42070,
               472,    1268,   130400, 123074, 470,   105281, 11369, 163588, 2778,   163589, 163586};
-  const Ids alone = ids_of({.messages = {question}}, without_effort());
+  const Ids alone = prompt_ids({.messages = {question}}, without_effort());
   both.insert(both.end(), alone.begin(), alone.end());
-  EXPECT_EQ(ids_of({.messages = {question}}, test::must(open_chat(released()))->defaults()), both);
+  EXPECT_EQ(prompt_ids({.messages = {question}}, test::must(open_chat(released_kimi_k3_tokenizer()))->defaults()),
+            both);
 }
 
 TEST(KimiK3Render, WithoutThinking) {
-  EXPECT_EQ(ids_of({.messages = {says(Role::user, "ping")}}, without_effort(false)),
+  EXPECT_EQ(prompt_ids({.messages = {says(Role::user, "ping")}}, without_effort(false)),
             (Ids{163587, 2778,   6244, 878,  2482, 1,     163589, 15203,  163588, 2778,  163589,
                  163586, 163587, 2778, 6244, 878,  69702, 1,      163589, 163587, 12092, 163589}));
   // An effort says nothing when there is no thinking.
   EXPECT_EQ(rendered(says(Role::user, "ping"), {.thinking = false, .effort = "max"}),
-            R"(<|open|>message role="user"<|sep|>ping)" + kEnd +
+            R"(<|open|>message role="user"<|sep|>ping)" + kKimiK3MessageEnd +
                 R"(<|open|>message role="assistant"<|sep|><|open|>response<|sep|>)");
 }
 
@@ -99,14 +90,14 @@ TEST(KimiK3Render, EachContentPartIsAPieceOfItsOwn) {
 
 TEST(KimiK3Render, AttributesAreEscapedAndBodiesAreNot) {
   EXPECT_EQ(rendered({.role = Role::user, .name = R"(a&b"c"<)", .content = {{.text = R"(a&b"c"<)"}}}),
-            R"(<|open|>message role="user" name="a&amp;b&quot;c&quot;<"<|sep|>a&b"c"<)" + kEnd + kTail);
-  const Ids ids = ids_of({.messages = {{.role = Role::user, .name = R"(a&b"c")"}}}, without_effort());
+            R"(<|open|>message role="user" name="a&amp;b&quot;c&quot;<"<|sep|>a&b"c"<)" + kKimiK3MessageEnd + kTail);
+  const Ids ids = prompt_ids({.messages = {{.role = Role::user, .name = R"(a&b"c")"}}}, without_effort());
   EXPECT_TRUE(holds(ids, {1530, 878, 64, 42055, 54677, 39877, 82190, 39877, 26, 1, 163589}));
 }
 
 TEST(KimiK3Render, TextNeverBecomesAControlToken) {
   std::string all;
-  for (int id = 163584; id < 163840; ++id) all += released().bytes(id);
+  for (int id = 163584; id < 163840; ++id) all += released_kimi_k3_tokenizer().bytes(id);
   const ToolCall call = {.id = all, .name = all, .arguments = R"({"<|open|>":"<|sep|>","b":["<|close|>"]})"};
   const ToolCall broken = {.name = "x", .arguments = all};
   const Conversation hostile = {
@@ -130,8 +121,8 @@ TEST(KimiK3Render, TextNeverBecomesAControlToken) {
   }
   const auto controls = [&](const Conversation& conversation) {
     Ids found;
-    for (const int id : ids_of(conversation, without_effort()))
-      if (released().is_special(id)) found.push_back(id);
+    for (const int id : prompt_ids(conversation, without_effort()))
+      if (released_kimi_k3_tokenizer().is_special(id)) found.push_back(id);
     return found;
   };
   EXPECT_EQ(controls(hostile), controls(harmless));
@@ -143,8 +134,8 @@ TEST(KimiK3Render, AssistantInHistory) {
   EXPECT_EQ(rendered(turn),
             R"(<|open|>message role="assistant"<|sep|><|open|>think<|sep|>The user is here)"
             "<|close|>think<|sep|><|open|>response<|sep|>Hello! How can I help?<|close|>response<|sep|>" +
-                kEnd + kTail);
-  const Ids ids = ids_of({.messages = {turn}}, without_effort());
+                kKimiK3MessageEnd + kTail);
+  const Ids ids = prompt_ids({.messages = {turn}}, without_effort());
   const Ids begin = {163587, 2778, 6244,   878,    69702,  1,      163589, 163587, 39964,  163589, 1008, 2742,
                      387,    2397, 163588, 39964,  163589, 163587, 12092,  163589, 19180,  0,      3653, 691,
                      374,    1833, 30,     163588, 12092,  163589, 163588, 2778,   163589, 163586};
@@ -154,7 +145,7 @@ TEST(KimiK3Render, AssistantInHistory) {
   EXPECT_EQ(rendered({.role = Role::assistant, .name = "Kim", .reasoning = " \n"}),
             R"(<|open|>message role="assistant" name="Kim"<|sep|><|open|>think<|sep|>)"
             " \n<|close|>think<|sep|><|open|>response<|sep|><|close|>response<|sep|>" +
-                kEnd + kTail);
+                kKimiK3MessageEnd + kTail);
   EXPECT_NE(rendered(Message{.role = Role::assistant})
                 .find("<|open|>think<|sep|><|close|>think<|sep|><|open|>response<|sep|><|close|>response<|sep|>"),
             std::string::npos);
@@ -163,7 +154,7 @@ TEST(KimiK3Render, AssistantInHistory) {
 // The text of the calls of one assistant message.
 std::string calls_text(const std::vector<ToolCall>& calls) {
   const std::string whole = rendered({.role = Role::assistant, .calls = calls});
-  const std::size_t begin = whole.find("<|open|>tools"), end = whole.find(kEnd);
+  const std::size_t begin = whole.find("<|open|>tools"), end = whole.find(kKimiK3MessageEnd);
   return whole.substr(begin, end - begin);
 }
 // The body of the only call.
@@ -188,7 +179,7 @@ TEST(KimiK3Render, ToolCallAndItsResult) {
                                         argument("command", "string", "ls -la") +
                                         "<|close|>call<|sep|><|close|>tools<|sep|>");
   const Message result = {.role = Role::tool, .content = {{.text = "a.txt\nb.txt\n"}}, .tool_call_id = "c1"};
-  const Ids ids = ids_of({.messages = {turn, result}}, without_effort());
+  const Ids ids = prompt_ids({.messages = {turn, result}}, without_effort());
   EXPECT_TRUE(
       holds(ids, {163587, 25385,  163589, 163587, 10257,  4453,   878,   26523,  1,      4002,  878,   16,     1,
                   163589, 163587, 47185,  2355,   878,    9106,   1,     1798,   878,    2033,  1,     163589, 4925,
@@ -221,8 +212,8 @@ TEST(KimiK3Render, ArgumentsSentAsAnObject) {
           argument("z", "null", "null") + argument("f", "number", "1.5"));
   EXPECT_EQ(arguments_text(R"({"k":1,"k":2})", true), argument("k", "number", "2"));
   const Error error =
-      refusal({.messages = {{.role = Role::assistant,
-                             .calls = {{.name = "t", .arguments = "[1]", .arguments_are_object = true}}}}});
+      render_refusal({.messages = {{.role = Role::assistant,
+                                    .calls = {{.name = "t", .arguments = "[1]", .arguments_are_object = true}}}}});
   EXPECT_EQ(error.kind, ErrorKind::bad_input);
   EXPECT_NE(error.what.find("arguments of call 1"), std::string::npos) << error.what;
 }
@@ -235,7 +226,7 @@ std::string results(const std::vector<Message>& messages) {
        .calls = {{.id = "c1", .name = "one"}, {.id = "c2", .name = "two"}, {.id = "c3", .name = "three"}}});
   conversation.messages.insert(conversation.messages.end(), messages.begin(), messages.end());
   const std::string whole = rendered(conversation);
-  const std::size_t begin = whole.find(kEnd) + kEnd.size();
+  const std::size_t begin = whole.find(kKimiK3MessageEnd) + kKimiK3MessageEnd.size();
   return whole.substr(begin, whole.size() - begin - kTail.size());
 }
 Message result(const std::string& text, const std::string& id, const std::string& name = "") {
@@ -243,7 +234,7 @@ Message result(const std::string& text, const std::string& id, const std::string
 }
 std::string result_text(const std::string& tool, int index, const std::string& text) {
   return "<|open|>message role=\"tool\" tool=\"" + tool + "\" index=\"" + std::to_string(index) + "\"<|sep|>" + text +
-         kEnd;
+         kKimiK3MessageEnd;
 }
 
 TEST(KimiK3Render, ResultsStandInTheOrderOfTheirCalls) {
@@ -256,10 +247,10 @@ TEST(KimiK3Render, ResultsStandInTheOrderOfTheirCalls) {
   EXPECT_EQ(results({result("C", "c3"), result("A", "?", "given"), result("B", "")}),
             result_text("one", 1, "C") + result_text("given", 2, "A") + result_text("three", 3, "B"));
   // The count goes on behind another message.
-  EXPECT_EQ(
-      results({result("A", ""), says(Role::user, "wait"), result("B", "")}),
-      result_text("one", 1, "A") + R"(<|open|>message role="user"<|sep|>wait)" + kEnd + result_text("two", 2, "B"));
-  const Error error = refusal({.messages = {says(Role::user, "x"), result("A", "c1")}});
+  EXPECT_EQ(results({result("A", ""), says(Role::user, "wait"), result("B", "")}),
+            result_text("one", 1, "A") + R"(<|open|>message role="user"<|sep|>wait)" + kKimiK3MessageEnd +
+                result_text("two", 2, "B"));
+  const Error error = render_refusal({.messages = {says(Role::user, "x"), result("A", "c1")}});
   EXPECT_NE(error.what.find("message 2 (tool)"), std::string::npos) << error.what;
 }
 
@@ -275,10 +266,10 @@ TEST(KimiK3Render, ToolDeclaration) {
       R"([{"function":{"description":"Get weather","name":"get_weather","parameters":{"properties":{"city":{"type":"string"}},)"
       R"("required":["city"],"type":"object"}},"type":"function"}])"
       "\n```" +
-      kEnd;
-  const std::string asked = R"(<|open|>message role="user"<|sep|>hi)" + kEnd + kTail;
+      kKimiK3MessageEnd;
+  const std::string asked = R"(<|open|>message role="user"<|sep|>hi)" + kKimiK3MessageEnd + kTail;
   EXPECT_EQ(rendered(conversation), declared + asked);
-  const Ids ids = ids_of(conversation, without_effort());
+  const Ids ids = prompt_ids(conversation, without_effort());
   const Ids begin = {163587, 2778, 6244, 878,  14062, 1,  1798,  878, 20960, 120083, 677,  1,    163589, 2,  30391, 198,
                      12214,  554,  276,  2878, 7697,  11, 11880, 306, 11419, 11438,  1481, 3251, 5534,   198};
   EXPECT_EQ(Ids(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(begin.size())), begin);
@@ -289,11 +280,11 @@ TEST(KimiK3Render, ToolDeclaration) {
       rendered(conversation, {.effort = "low"}),
       "<|open|>message role=\"system\" type=\"tool-declare\"<|sep|># Tools\nHere are the available tools, described "
       "in JSONSchema.\n\n```json\n[{\"a\":\"\u4e2d\",\"b\":1},{}]\n```" +
-          kEnd +
+          kKimiK3MessageEnd +
           "<|open|>message role=\"system\" type=\"thinking-effort\"<|sep|>`thinking_effort` guides on how much to "
           "think in your thinking channel (not including the response channel), supported values include `low`, "
           "`medium`, `high`, and `max`.\nNow the system is invoked with `thinking_effort=low`." +
-          kEnd + asked);
+          kKimiK3MessageEnd + asked);
 }
 
 TEST(KimiK3Render, ToolsDeclaredOnTheWay) {
@@ -302,14 +293,14 @@ TEST(KimiK3Render, ToolsDeclaredOnTheWay) {
       "<|open|>message role=\"system\" type=\"tool-declare\"<|sep|>## New Tools Available\nThe system dynamically "
       "extends the toolset via lazy-loading.\nYou have access to all existing and extended tools.\nHere are the "
       "specs for the extended tools.\n\n```json\n[{\"a\":2,\"b\":1},{\"c\":3}]\n```" +
-          kEnd + kTail);
+          kKimiK3MessageEnd + kTail);
 }
 
 TEST(KimiK3Render, ToolChoiceAndResponseFormatFollowTheMessages) {
   const Message user = says(Role::user, "hi");
-  const std::string asked = R"(<|open|>message role="user"<|sep|>hi)" + kEnd;
+  const std::string asked = R"(<|open|>message role="user"<|sep|>hi)" + kKimiK3MessageEnd;
   const auto notice = [](const std::string& type, const std::string& body) {
-    return "<|open|>message role=\"system\" type=\"" + type + "\"<|sep|>" + body + kEnd;
+    return "<|open|>message role=\"system\" type=\"" + type + "\"<|sep|>" + body + kKimiK3MessageEnd;
   };
   const std::string required = notice(
       "tool-choice", "The system is invoked with `tool_choice=required`.\nYou MUST call tools in the next message.");
@@ -320,7 +311,7 @@ TEST(KimiK3Render, ToolChoiceAndResponseFormatFollowTheMessages) {
                        "The system is invoked with `tool_choice=none`.\nYou MUST NOT call any tools in "
                        "the next message.") +
                 kTail);
-  EXPECT_TRUE(holds(ids_of({.messages = {user}}, {.tool_choice = ToolChoice::required}),
+  EXPECT_TRUE(holds(prompt_ids({.messages = {user}}, {.tool_choice = ToolChoice::required}),
                     {20960, 135230, 1,    163589, 1008, 2403, 387, 42070, 472,  1268, 20960, 79535, 28,
                      20331, 16518,  3900, 44322,  2390, 7697, 306, 276,   2897, 3996, 13,    163588}));
 
@@ -382,11 +373,12 @@ TEST(KimiK3Render, WhatTheFormatCannotSayIsRefused) {
        "schema"},
   };
   for (const auto& item : cases) {
-    const Error error = refusal(item.conversation, item.options);
+    const Error error = render_refusal(item.conversation, item.options);
     EXPECT_EQ(error.kind, item.kind) << error.what;
     EXPECT_NE(error.what.find(item.complaint), std::string::npos) << error.what;
   }
-  const auto broken = test::must(open_chat(released()))->render({.messages = {says(Role::user, "\xff")}}, {});
+  const auto broken =
+      test::must(open_chat(released_kimi_k3_tokenizer()))->render({.messages = {says(Role::user, "\xff")}}, {});
   ASSERT_FALSE(broken);
   EXPECT_NE(broken.error().what.find("UTF-8"), std::string::npos);
 }
@@ -401,7 +393,7 @@ TEST(KimiK3Render, RolesAreNamed) {
 }
 
 TEST(KimiK3Render, StopsAtEveryEndOfTurn) {
-  EXPECT_EQ(test::must(open_chat(released()))->stop_ids(), (Ids{163586, 163585, 163593}));
+  EXPECT_EQ(test::must(open_chat(released_kimi_k3_tokenizer()))->stop_ids(), (Ids{163586, 163585, 163593}));
 }
 
 }  // namespace

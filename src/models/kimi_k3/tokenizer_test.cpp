@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "support/decoded.h"
+#include "support/kimi_k3_tokens.h"
 #include "support/must.h"
 #include "support/temp_dir.h"
 #include "support/tiktoken_model.h"
@@ -19,17 +21,7 @@ namespace sluice::kimi_k3 {
 namespace {
 
 using Ids = std::vector<int>;
-
-std::unique_ptr<Tokenizer> tokenizer_with(const std::vector<std::string>& entries) {
-  const test::TempDir directory;
-  test::write_tiktoken_model(directory.path(), entries);
-  return test::must(open_tokenizer(directory.path(), static_cast<int>(entries.size()) + 256));
-}
-
-const Tokenizer& released() {
-  static const std::unique_ptr<Tokenizer> tokenizer = tokenizer_with(test::released_entries());
-  return *tokenizer;
-}
+using test::decoded, test::kimi_k3_tokenizer, test::released_kimi_k3_tokenizer;
 
 // Single bytes and a few words.
 const Tokenizer& tiny() {
@@ -37,7 +29,7 @@ const Tokenizer& tiny() {
     std::vector<std::string> entries = test::single_bytes();
     for (const char* entry : {"  ", "word", " word", "QU", "QUJ", "QUJD", "QUJDR", "QUJDRA", "aa", "aaaa", "\xe4\xbd"})
       entries.emplace_back(entry);
-    return tokenizer_with(entries);
+    return kimi_k3_tokenizer(entries);
   }();
   return *tokenizer;
 }
@@ -47,12 +39,6 @@ Ids text_ids(const Tokenizer& tokenizer, std::string_view text) {
 }
 Ids token_ids(const Tokenizer& tokenizer, std::string_view text) {
   return test::must(tokenizer.encode(text, SpecialSpelling::token));
-}
-
-std::string decode(const Tokenizer& tokenizer, const Ids& ids) {
-  std::string text;
-  for (const int id : ids) text += tokenizer.bytes(id);
-  return text;
 }
 
 std::vector<std::string> pieces_of(const SplitPattern& pattern, const std::string& text) {
@@ -144,10 +130,10 @@ TEST(KimiK3Tokenizer, EncodingsOfTheRelease) {
       {"", {}},
   };
   for (const auto& [text, ids] : cases) {
-    EXPECT_EQ(text_ids(released(), text), ids) << text;
-    EXPECT_EQ(decode(released(), ids), text);
+    EXPECT_EQ(text_ids(released_kimi_k3_tokenizer(), text), ids) << text;
+    EXPECT_EQ(decoded(released_kimi_k3_tokenizer(), ids), text);
   }
-  EXPECT_EQ(token_ids(released(), "literal <|open|> and <|end_of_msg|> and [BOS] here"),
+  EXPECT_EQ(token_ids(released_kimi_k3_tokenizer(), "literal <|open|> and <|end_of_msg|> and [BOS] here"),
             (Ids{82319, 220, 163587, 316, 220, 163586, 316, 220, 163584, 2397}));
 }
 
@@ -164,7 +150,7 @@ TEST(KimiK3Tokenizer, GoldensOfTiktoken) {
     EXPECT_EQ(pieces_of(pattern, text), item.at("pieces").get<std::vector<std::string>>());
     EXPECT_EQ(text_ids(*tokenizer, text), ids) << text;
     EXPECT_EQ(token_ids(*tokenizer, text), item.value("special_ids", ids)) << text;
-    EXPECT_EQ(decode(*tokenizer, ids), text);
+    EXPECT_EQ(decoded(*tokenizer, ids), text);
   }
   ASSERT_GE(golden.at("long").size(), 20u);
   for (const auto& item : golden.at("long")) {
@@ -182,7 +168,7 @@ TEST(KimiK3Tokenizer, GoldensOfTiktoken) {
 }
 
 TEST(KimiK3Tokenizer, SpecialTokensFollowTheRanks) {
-  EXPECT_EQ(released().vocab_size(), 163840);
+  EXPECT_EQ(released_kimi_k3_tokenizer().vocab_size(), 163840);
   const std::pair<const char*, int> known[] = {{"[BOS]", 163584},
                                                {"[EOS]", 163585},
                                                {"<|end_of_msg|>", 163586},
@@ -200,14 +186,14 @@ TEST(KimiK3Tokenizer, SpecialTokensFollowTheRanks) {
                                                {"[UNK]", 163838},
                                                {"[PAD]", 163839}};
   for (const auto& [spelling, id] : known) {
-    EXPECT_EQ(released().special_id(spelling), id);
-    EXPECT_EQ(released().bytes(id), spelling);
-    EXPECT_TRUE(released().is_special(id));
+    EXPECT_EQ(released_kimi_k3_tokenizer().special_id(spelling), id);
+    EXPECT_EQ(released_kimi_k3_tokenizer().bytes(id), spelling);
+    EXPECT_TRUE(released_kimi_k3_tokenizer().is_special(id));
     EXPECT_EQ(tiny().special_id(spelling), id - 163584 + 267);
   }
-  EXPECT_EQ(released().bytes(163592), "<|reserved_token_163592|>");
+  EXPECT_EQ(released_kimi_k3_tokenizer().bytes(163592), "<|reserved_token_163592|>");
   EXPECT_EQ(tiny().bytes(275), "<|reserved_token_275|>");
-  EXPECT_FALSE(released().is_special(163583));
+  EXPECT_FALSE(released_kimi_k3_tokenizer().is_special(163583));
 }
 
 TEST(KimiK3Tokenizer, SpecialSpellingsGluedToAnything) {
@@ -224,7 +210,7 @@ TEST(KimiK3Tokenizer, SpecialSpellingsGluedToAnything) {
         ASSERT_EQ(token_ids(tiny(), text), expected) << text;
         const Ids plain = text_ids(tiny(), text);
         for (const int next : plain) ASSERT_FALSE(tiny().is_special(next)) << text;
-        ASSERT_EQ(decode(tiny(), plain), text);
+        ASSERT_EQ(decoded(tiny(), plain), text);
       }
   }
 }
@@ -251,7 +237,7 @@ TEST(KimiK3Tokenizer, DecodingGivesTheTextBack) {
     for (const auto spelling : {SpecialSpelling::text, SpecialSpelling::token}) {
       const Ids ids = test::must(tiny().encode(text, spelling));
       for (const int id : ids) ASSERT_TRUE(id >= 0 && id < tiny().vocab_size());
-      ASSERT_EQ(decode(tiny(), ids), text);
+      ASSERT_EQ(decoded(tiny(), ids), text);
     }
   }
 }
@@ -261,14 +247,14 @@ TEST(KimiK3Tokenizer, MegabytesTakeSeconds) {
   const std::string texts[] = {std::string(1'000'000, 'a'), std::string(1'000'000, 'A'), std::string(1'000'000, ' '),
                                std::string(1'000'000, '\n'), random_text(random, 100'000)};
   const auto begin = std::chrono::steady_clock::now();
-  for (const std::string& text : texts) EXPECT_EQ(decode(tiny(), text_ids(tiny(), text)), text);
+  for (const std::string& text : texts) EXPECT_EQ(decoded(tiny(), text_ids(tiny(), text)), text);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_LT(took.count(), 20.0);  // below 1 s here; a quadratic step would need minutes
 }
 
 TEST(KimiK3Tokenizer, TheReleasedVocabularyTakesAFewMegabytes) {
-  EXPECT_LT(released().resident_bytes(), 4u << 20);
-  EXPECT_GT(released().resident_bytes(), 1u << 20);
+  EXPECT_LT(released_kimi_k3_tokenizer().resident_bytes(), 4u << 20);
+  EXPECT_GT(released_kimi_k3_tokenizer().resident_bytes(), 1u << 20);
 }
 
 TEST(KimiK3Tokenizer, AMissingFileIsNamed) {

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 8, kExperts = 32, kTopK = 2;
+constexpr int kBlendLayers = 8, kBlendExperts = 32, kBlendTopK = 2;
 
 std::vector<ExpertUse> uses_of(const std::set<int>& experts) {
   std::vector<ExpertUse> uses;
@@ -22,8 +22,8 @@ std::vector<ExpertUse> uses_of(const std::set<int>& experts) {
 // The value of the last expert that has room, over all layers.
 double line_of(const UseHistory& history, const Signals& blend, int slots) {
   std::vector<double> values;
-  for (int layer = 0; layer < kLayers; ++layer)
-    for (int expert = 0; expert < kExperts; ++expert)
+  for (int layer = 0; layer < kBlendLayers; ++layer)
+    for (int expert = 0; expert < kBlendExperts; ++expert)
       if (const double value = BlendChoice::value(blend, history.signals(layer, expert)); value > 0)
         values.push_back(value);
   std::ranges::sort(values, std::ranges::greater{});
@@ -32,7 +32,7 @@ double line_of(const UseHistory& history, const Signals& blend, int slots) {
 
 TEST(BlendChoice, CountsWhatIsAboveTheLine) {
   for (const int slots : {5, 40, 1000}) {
-    const PolicyShape shape{.layers = kLayers, .experts = kExperts, .slots = slots, .top_k = kTopK};
+    const PolicyShape shape{.layers = kBlendLayers, .experts = kBlendExperts, .slots = slots, .top_k = kBlendTopK};
     UseHistory history(shape);
     BlendChoice choice(shape);
     std::mt19937_64 random(3);
@@ -41,9 +41,9 @@ TEST(BlendChoice, CountsWhatIsAboveTheLine) {
       double lines[BlendChoice::kBlends];
       for (std::size_t blend = 0; blend < BlendChoice::kBlends; ++blend)
         lines[blend] = line_of(history, BlendChoice::blends()[blend], slots);
-      for (int layer = 0; layer < kLayers; ++layer) {
+      for (int layer = 0; layer < kBlendLayers; ++layer) {
         std::set<int> experts;
-        while (experts.size() < kTopK) experts.insert(static_cast<int>(random() % (1 + random() % kExperts)));
+        while (experts.size() < kBlendTopK) experts.insert(static_cast<int>(random() % (1 + random() % kBlendExperts)));
         const std::vector<ExpertUse> uses = uses_of(experts);
         const std::vector<double> before(choice.hits().begin(), choice.hits().end());
         choice.judge(layer, uses, history);
@@ -69,21 +69,22 @@ TEST(BlendChoice, CountsWhatIsAboveTheLine) {
 
 // Weight of the signals that know the last rows only.
 double short_memory(bool sticky) {
-  const PolicyShape shape{.layers = kLayers, .experts = kExperts, .slots = 2 * kTopK * kLayers, .top_k = kTopK};
+  const PolicyShape shape{
+      .layers = kBlendLayers, .experts = kBlendExperts, .slots = 2 * kBlendTopK * kBlendLayers, .top_k = kBlendTopK};
   UseHistory history(shape);
   BlendChoice choice(shape);
   std::mt19937_64 random(4);
-  std::set<int> current[kLayers];
+  std::set<int> current[kBlendLayers];
   for (int step = 0; step < 120; ++step) {
     choice.step(history);
-    for (int layer = 0; layer < kLayers; ++layer) {
+    for (int layer = 0; layer < kBlendLayers; ++layer) {
       std::set<int>& experts = current[layer];
       if (sticky) {  // stays with an expert for a while, then never comes back soon
         if (!experts.empty() && random() % 3 == 0) experts.erase(experts.begin());
-        while (experts.size() < kTopK) experts.insert(static_cast<int>(random() % kExperts));
+        while (experts.size() < kBlendTopK) experts.insert(static_cast<int>(random() % kBlendExperts));
       } else {  // favourites, independent of the step before
         experts.clear();
-        while (experts.size() < kTopK) experts.insert(static_cast<int>(random() % (1 + random() % kExperts)));
+        while (experts.size() < kBlendTopK) experts.insert(static_cast<int>(random() % (1 + random() % kBlendExperts)));
       }
       choice.judge(layer, uses_of(experts), history);
       history.add(layer, uses_of(experts));

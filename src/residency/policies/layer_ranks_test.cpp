@@ -11,12 +11,14 @@
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 6, kExperts = 10;
+constexpr int kRankedLayers = 6, kRankedExperts = 10;
 
 struct World {
   int now = 0;
-  double values[kLayers][kExperts] = {};
-  double score(int layer, double value) const { return layers_until(layer, now, kLayers) + kLayers * (5 - value); }
+  double values[kRankedLayers][kRankedExperts] = {};
+  double score(int layer, double value) const {
+    return layers_until(layer, now, kRankedLayers) + kRankedLayers * (5 - value);
+  }
   double score(ExpertKey key) const { return score(key.layer, values[key.layer][key.expert]); }
 
   // By looking at every slot that may go.
@@ -49,17 +51,17 @@ TEST(LayerRanks, NamesTheWorstOfAllThatMayGo) {
   std::mt19937_64 random(1);
   for (const int slots : {1, 2, 7, 40}) {
     World world;
-    LayerRanks ranks(kLayers);
+    LayerRanks ranks(kRankedLayers);
     std::map<int, ExpertKey> held;
     for (int request = 0; request < 600; ++request) {
-      world.now = request % kLayers;
+      world.now = request % kRankedLayers;
       for (double& value : world.values[world.now]) value = static_cast<double>(random() % 5);  // ties are common
       ranks.requested(world.now);
       // Some of the slots are in use; what the request brings in is too.
       std::set<int> free;
       for (const auto& [slot, key] : held)
         if (random() % 4 != 0) free.insert(slot);
-      for (int miss = 0; miss < 3 && count_of(held, world.now) < kExperts; ++miss) {
+      for (int miss = 0; miss < 3 && count_of(held, world.now) < kRankedExperts; ++miss) {
         int slot = static_cast<int>(held.size());
         if (slot == slots) {
           if (free.empty()) break;
@@ -73,8 +75,8 @@ TEST(LayerRanks, NamesTheWorstOfAllThatMayGo) {
           free.erase(slot);
         }
         held.erase(slot);
-        int expert = static_cast<int>(random() % kExperts);
-        while (is_held(held, {world.now, expert})) expert = (expert + 1) % kExperts;
+        int expert = static_cast<int>(random() % kRankedExperts);
+        while (is_held(held, {world.now, expert})) expert = (expert + 1) % kRankedExperts;
         held[slot] = {world.now, expert};
         ranks.filled(slot, held[slot]);
       }

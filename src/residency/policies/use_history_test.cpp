@@ -10,9 +10,9 @@
 namespace sluice {
 namespace {
 
-constexpr int kLayers = 5, kExperts = 16, kTopK = 3;
+constexpr int kHistoryLayers = 5, kHistoryExperts = 16, kHistoryTopK = 3;
 
-struct Request {
+struct SeenRequest {
   double rows = 1;
   std::vector<ExpertUse> uses;
   double rows_of(int expert) const {
@@ -25,15 +25,15 @@ struct Request {
 
 // requests[layer] from the first; the step in hand is behind for `behind` layers.
 struct Naive {
-  std::vector<Request> requests[kLayers];
+  std::vector<SeenRequest> requests[kHistoryLayers];
   std::vector<int> step;             // layers of the step in hand
   std::vector<std::uint32_t> known;  // uses before the first request, or empty
 
   // Of the rows of earlier runs, which counted all experts of a layer once for each row that chose them.
   double known_share(int layer, int expert) const {
     double all = 0;
-    for (int other = 0; other < kExperts; ++other) all += known[index_of({layer, other}, kExperts)];
-    return known[index_of({layer, expert}, kExperts)] * kTopK / all;
+    for (int other = 0; other < kHistoryExperts; ++other) all += known[index_of({layer, other}, kHistoryExperts)];
+    return known[index_of({layer, expert}, kHistoryExperts)] * kHistoryTopK / all;
   }
   // Overlap of the step in hand with the one `back` before.
   double overlap(std::size_t back) const {
@@ -41,19 +41,19 @@ struct Naive {
     for (const int layer : step) {
       const auto& all = requests[layer];
       if (all.size() <= back || all.back().rows > 4) continue;
-      const Request& now = all.back();
-      const Request& then = all[all.size() - 1 - back];
+      const SeenRequest& now = all.back();
+      const SeenRequest& then = all[all.size() - 1 - back];
       double common = 0;
       for (const ExpertUse& use : now.uses) common += then.marked(use.expert) ? 1 : 0;
       sum += common / static_cast<double>(now.uses.size());
     }
-    return sum / (static_cast<double>(step.size()) + kLayers / 2.0);
+    return sum / (static_cast<double>(step.size()) + kHistoryLayers / 2.0);
   }
   double share(int layer, int expert, double decay, bool echo) const {
     double used = 0, seen = 0, rows_since = 0;
     const auto& all = requests[layer];
     for (std::size_t back = 0; back < all.size(); ++back) {
-      const Request& request = all[all.size() - 1 - back];
+      const SeenRequest& request = all[all.size() - 1 - back];
       // The request's rows, one after the other, each using its share.
       const double weight =
           std::pow(decay, rows_since) * (1 - std::pow(decay, request.rows)) / (1 - decay) / request.rows;
@@ -75,7 +75,7 @@ struct Naive {
 };
 
 void expect_definitions(const std::vector<std::uint32_t>& known) {
-  UseHistory history({.layers = kLayers, .experts = kExperts, .slots = 10, .top_k = kTopK});
+  UseHistory history({.layers = kHistoryLayers, .experts = kHistoryExperts, .slots = 10, .top_k = kHistoryTopK});
   Naive naive;
   naive.known = known;
   if (!known.empty()) history.begin_with(known);
@@ -83,23 +83,24 @@ void expect_definitions(const std::vector<std::uint32_t>& known) {
   for (int step = 0; step < 100; ++step) {
     naive.step.clear();
     const int rows = step == 0 && known.empty() ? 29 : step % 17 == 5 ? 3 : step % 17 == 11 ? 9 : 1;
-    for (int layer = step % 3 == 0 ? 0 : 1; layer < kLayers; ++layer) {
+    for (int layer = step % 3 == 0 ? 0 : 1; layer < kHistoryLayers; ++layer) {
       EXPECT_EQ(history.begins_step(layer), naive.step.empty());
-      std::vector<int> counts(kExperts, 0);
+      std::vector<int> counts(kHistoryExperts, 0);
       for (int row = 0; row < rows; ++row) {
         std::set<int> chosen;
-        while (chosen.size() < kTopK) chosen.insert(static_cast<int>(random() % (1 + random() % kExperts)));
+        while (chosen.size() < kHistoryTopK)
+          chosen.insert(static_cast<int>(random() % (1 + random() % kHistoryExperts)));
         for (const int expert : chosen) ++counts[static_cast<std::size_t>(expert)];
       }
-      Request request{static_cast<double>(rows), {}};
-      for (int expert = 0; expert < kExperts; ++expert)
+      SeenRequest request{static_cast<double>(rows), {}};
+      for (int expert = 0; expert < kHistoryExperts; ++expert)
         if (counts[static_cast<std::size_t>(expert)] > 0)
           request.uses.push_back({expert, counts[static_cast<std::size_t>(expert)]});
       EXPECT_EQ(history.rows_of(request.uses), rows);
       history.add(layer, request.uses);
       naive.requests[layer].push_back(request);
       naive.step.push_back(layer);
-      for (int expert = 0; expert < kExperts; ++expert) {
+      for (int expert = 0; expert < kHistoryExperts; ++expert) {
         const Signals signals = history.signals(layer, expert);
         ASSERT_NEAR(signals[recent], naive.share(layer, expert, 0.9, true), 2e-5) << "step " << step;
         ASSERT_NEAR(signals[lasting], naive.share(layer, expert, 0.96, true), 2e-5) << "step " << step;
@@ -119,8 +120,9 @@ TEST(UseHistory, SignalsAreTheirDefinitions) { expect_definitions({}); }
 // What earlier runs used counts as 4 rows of it in recent and as 8 in lasting, and fades as they would.
 TEST(UseHistory, WhatWasKnownFades) {
   std::vector<std::uint32_t> known;
-  for (int layer = 0; layer < kLayers; ++layer)
-    for (int expert = 0; expert < kExperts; ++expert) known.push_back(static_cast<std::uint32_t>(layer + expert * 5));
+  for (int layer = 0; layer < kHistoryLayers; ++layer)
+    for (int expert = 0; expert < kHistoryExperts; ++expert)
+      known.push_back(static_cast<std::uint32_t>(layer + expert * 5));
   expect_definitions(known);
   UseHistory history({.layers = 2, .experts = 4, .slots = 6, .top_k = 2});
   history.begin_with(std::vector<std::uint32_t>{0, 0, 0, 0, 30'000, 10'000, 40'000, 0});
