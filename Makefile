@@ -8,8 +8,9 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 # The floors where threads meet: their tests run under the thread sanitizer.
 TSAN_FLOORS = base io
 # What runs under the address and undefined-behaviour sanitizers: the unit tests of every floor that touches raw bytes,
-# and the goldens, which run a whole model.
-ASAN_FLOORS = base formats io compute checkpoint residency state moe text models generate
+# and the goldens, which run a whole model. (Those of `models` take a compiler as long as three of these: call
+# `make test-slow ASAN_FLOORS=models` after a change there.)
+ASAN_FLOORS = base formats io compute checkpoint residency state moe text generate
 # For example -DCMAKE_CXX_COMPILER_LAUNCHER=ccache.
 CONFIGURE_FLAGS ?=
 # $(call configured,PRESET,FOLDER): ninja repeats the configuration itself when a CMake file changed.
