@@ -11,6 +11,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/simdjson_refusal.h"
 #include "base/units.h"
 
 namespace sluice {
@@ -261,7 +262,8 @@ Result<SafetensorsHeader> HeaderParser::parse(std::string_view text, const Heade
     return fail(ErrorKind::corrupt, fmt::format("{}: {}", place.path, problem), "fetch this file again");
   };
   ondemand::document document;
-  if (auto code = buffers_->json.iterate(text.data(), text.size(), text.size() + padding()).get(document))
+  const auto parsed = buffers_->json.iterate(text.data(), text.size(), text.size() + padding()).get(document);
+  if (const auto code = or_throw_refusal(parsed, "the header of a shard"))
     return damaged(fmt::format("the header is not valid JSON ({})", simdjson::error_message(code)));
   HeaderWalk walk(place, text.size());
   if (!walk.walk(document) || !walk.check_extents()) return damaged(walk.problem());

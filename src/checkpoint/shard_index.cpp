@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <set>
 
+#include "base/simdjson_refusal.h"
+
 namespace sluice {
 
 namespace {
@@ -17,12 +19,13 @@ struct Listed {
 };
 
 bool read_index(const std::string& path, std::span<const std::string> ignored, Listed& listed) {
+  constexpr const char* kIndexUse = "the index of the shards";
   simdjson::padded_string text;
-  if (simdjson::padded_string::load(path).get(text) != simdjson::SUCCESS) return false;
+  if (or_throw_refusal(simdjson::padded_string::load(path).get(text), kIndexUse) != simdjson::SUCCESS) return false;
   simdjson::ondemand::parser parser;
   simdjson::ondemand::document document;
   simdjson::ondemand::object map;
-  if (parser.iterate(text).get(document) != simdjson::SUCCESS) return false;
+  if (or_throw_refusal(parser.iterate(text).get(document), kIndexUse) != simdjson::SUCCESS) return false;
   if (document["weight_map"].get_object().get(map) != simdjson::SUCCESS) return false;
   for (auto field : map) {
     std::string_view tensor, shard;

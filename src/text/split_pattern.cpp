@@ -11,6 +11,8 @@ namespace sluice {
 
 namespace {
 
+constexpr const char* kSplitting = "splitting text into pieces";  // memory that is refused
+
 std::string message_of(int code) {
   PCRE2_UCHAR text[256] = {};
   pcre2_get_error_message(code, text, sizeof text);
@@ -42,6 +44,7 @@ Result<> SplitPattern::add(std::string_view pattern, bool anchored) {
   // Anchored here and not when matching: the compiled form knows only the former.
   pcre2_code* const code = pcre2_compile(
       units(pattern), pattern.size(), PCRE2_UTF | PCRE2_UCP | (anchored ? PCRE2_ANCHORED : 0u), &problem, &at, nullptr);
+  if (code == nullptr && problem == PCRE2_ERROR_HEAP_FAILED) refuse_memory(0, kSplitting);
   if (code == nullptr)
     return fail(ErrorKind::bug, fmt::format("split pattern, offset {}: {}", at, message_of(problem)));
   steps_.emplace_back(code);
@@ -88,8 +91,7 @@ class SplitPattern::Run {
       if (!text.empty()) piece_(text);
       return {};
     }
-    if (work_.match == nullptr || work_.context == nullptr || work_.stack == nullptr)
-      refuse_memory(0, "splitting text into pieces");
+    if (work_.match == nullptr || work_.context == nullptr || work_.stack == nullptr) refuse_memory(0, kSplitting);
     for (std::size_t begin = 0; begin < text.size();) {
       TRY_TAKE(const Match found, match(number, text, begin));
       if (found.begin > begin) {
@@ -113,6 +115,7 @@ class SplitPattern::Run {
     const int groups = pcre2_match(pattern_.steps_[number].get(), units(text), text.size(), from, PCRE2_NO_UTF_CHECK,
                                    work_.match, work_.context);
     if (groups == PCRE2_ERROR_NOMATCH) return Match{text.size(), text.size()};
+    if (groups == PCRE2_ERROR_NOMEMORY) refuse_memory(0, kSplitting);
     if (groups < 0)
       return fail(ErrorKind::bad_input,
                   fmt::format("the text cannot be split into pieces at byte {}: {}", from, message_of(groups)));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/simdjson_refusal.h"
 #include "text/byte_alphabet.h"
 #include "text/merge_tokenizer.h"
 #include "text/nfc.h"
@@ -233,7 +234,8 @@ class TokenizerReader {
 Result<std::unique_ptr<Tokenizer>> open_tokenizer_json(const std::string& path, int vocab_size) {
   simdjson::dom::parser parser;
   element document;
-  if (const auto problem = parser.load(path).get(document); problem != simdjson::SUCCESS)
+  const auto problem = or_throw_refusal(parser.load(path).get(document), "the tokenizer");
+  if (problem != simdjson::SUCCESS)
     return fail(ErrorKind::bad_input, fmt::format("{}: {}", path, simdjson::error_message(problem)),
                 "the checkpoint's tokenizer.json stands beside config.json: fetch it again");
   object root;

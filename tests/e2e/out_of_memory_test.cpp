@@ -34,7 +34,7 @@ TEST(OutOfMemory, EveryLimitEndsInAnAnswerOrASentence) {
   if (built_with_sanitizers()) GTEST_SKIP() << "a sanitizer takes terabytes of addresses";
   const std::string budget = std::to_string(memory_bounds(demo_model()).resident);
   int answered = 0, refused = 0;
-  for (std::uint64_t mib = 12; mib <= 160 && answered < 2; mib += mib < 64 ? 4 : 16) {
+  for (std::uint64_t mib = 12; mib <= 160 && answered < 2; mib += mib < 64 ? 1 : 16) {
     SCOPED_TRACE(mib);
     const Outcome outcome = limited(mib << 10, request({"--memory", budget, "--threads", "3"}));
     if (outcome.err.find("error while loading shared libraries") != std::string::npos) continue;

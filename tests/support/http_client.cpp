@@ -13,8 +13,8 @@
 namespace sluice::test {
 
 HttpConnection::HttpConnection(int port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-  ::timeval minute{60, 0};
-  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &minute, sizeof minute);
+  ::timeval patience{600, 0};  // ends a test whose server answers nothing; a slow machine is not that
+  ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   ::sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
