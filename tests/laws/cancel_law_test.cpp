@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/kept_sequences.h"
+#include "support/engine/law_options.h"
 #include "support/engine/requests.h"
 #include "support/golden_models.h"
 
@@ -12,7 +13,7 @@ namespace {
 class Cancel : public testing::TestWithParam<const char*> {
  protected:
   std::unique_ptr<Engine> open(int slots, bool roomy = true, std::uint64_t spare = 0) const {
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.slots = slots;
     options.prefill_chunk = 32;
     options.session_bytes = spare;

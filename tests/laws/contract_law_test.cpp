@@ -11,6 +11,7 @@
 #include "compute/kernel_table.h"
 #include "engine/open_tensors.h"
 #include "support/bits.h"
+#include "support/engine/law_options.h"
 #include "support/engine/packed.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
@@ -85,7 +86,7 @@ class Contract : public testing::TestWithParam<const char*> {
 
   std::string directory_;
   std::vector<int> prompt_;
-  EngineOptions plain_;
+  EngineOptions plain_ = law_options();
   Outcome wanted_;
 };
 
@@ -233,7 +234,7 @@ TEST(FastMode, ChangesNothingWithoutWholeNumbersAndSaysSo) {
   const auto directory = (std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden/olmoe/a").string();
   const std::vector<int> prompt = {5, 6, 7, 8};
   std::vector<std::string> told;
-  EngineOptions options;
+  EngineOptions options = law_options();
   options.memory_bytes = resident_budget(directory);
   Runner exact(directory, options);
   options.numerics = Numerics::fast;

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "support/engine/law_options.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_models.h"
 
@@ -32,7 +33,7 @@ class ForesightLaw : public testing::TestWithParam<const char*> {
     return name == "deepseek_v4/a" ? 2 : name == "deepseek_v4/b" ? 1 : 0;
   }
   static EngineOptions wide() {
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.prefill_chunk = kTokens;
     return options;
   }

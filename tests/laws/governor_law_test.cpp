@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "support/engine/law_options.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_models.h"
 #include "support/temp_dir.h"
@@ -23,7 +24,7 @@ class GovernorLaw : public testing::TestWithParam<const char*> {
   }
   EngineOptions options(int part) {
     const std::uint64_t least = minimum_budget(model()), most = resident_budget(model());
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.memory_bytes = least + (most - least) * static_cast<std::uint64_t>(part) / 8;
     options.prefill_chunk = 4;
     return options;

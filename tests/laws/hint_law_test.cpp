@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "support/engine/law_options.h"
 #include "support/engine/recorded_run.h"
 
 namespace sluice::test {
@@ -24,7 +25,7 @@ struct Watched {
   std::vector<float> logits;
 };
 Watched watched_run(std::uint64_t budget, int chunk) {
-  EngineOptions options;
+  EngineOptions options = law_options();
   options.memory_bytes = budget;
   options.prefill_chunk = chunk;
   options.preload = false;  // reads that no request asked for

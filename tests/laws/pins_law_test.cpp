@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "residency/replay.h"
+#include "support/engine/law_options.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_models.h"
 
@@ -21,7 +22,7 @@ class PinsLaw : public testing::TestWithParam<const char*> {
     return (std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string();
   }
   static EngineOptions options(int pin_percent) {
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.prefill_chunk = kPrompt;
     options.preload = false;
     options.pin_percent = pin_percent;

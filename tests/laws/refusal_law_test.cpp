@@ -5,6 +5,7 @@
 #include <new>
 
 #include "engine/kept_sequences.h"
+#include "support/engine/law_options.h"
 #include "support/engine/requests.h"
 #include "support/golden_models.h"
 
@@ -14,7 +15,7 @@ namespace {
 class Refusal : public testing::TestWithParam<const char*> {
  protected:
   std::unique_ptr<Engine> open(bool roomy) const {
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.slots = 2;
     options.prefill_chunk = 32;
     options.speculate = Speculate::lookup;

@@ -7,6 +7,7 @@
 
 #include "engine/kept_sequences.h"
 #include "engine/session_file.h"
+#include "support/engine/law_options.h"
 #include "support/engine/requests.h"
 #include "support/golden_models.h"
 #include "support/must.h"
@@ -19,7 +20,7 @@ class Resumption : public testing::TestWithParam<const char*> {
  protected:
   static constexpr std::uint64_t kSpare = 16 << 20;
   std::unique_ptr<Engine> open(int slots, Speculate how = Speculate::off, std::uint64_t spare = 0) const {
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.session_bytes = spare;
     options.slots = slots;
     options.speculate = how;
@@ -90,7 +91,7 @@ TEST_P(Resumption, AnotherProcessGoesBackToAMark) {
   EXPECT_EQ(answered->answer, wanted(edited));
   EXPECT_GE(answered->generation.cached, first.size());
 
-  EngineOptions narrow;
+  EngineOptions narrow = law_options();
   narrow.kv = RowFormat::bf16;
   const std::unique_ptr<Engine> other = open_golden(GetParam(), narrow);
   const Result<SavedTokens> refused = load_session(*other, path);

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "support/engine/law_options.h"
 #include "support/engine/requests.h"
 #include "support/golden_models.h"
 
@@ -106,13 +107,13 @@ void Speculation::expect_company_changes_nothing(EngineOptions options) {
 }
 
 TEST_P(Speculation, NorWithNarrowRowsOrInCompany) {
-  EngineOptions options;
+  EngineOptions options = law_options();
   options.kv = RowFormat::int8;
   expect_company_changes_nothing(options);
 }
 
 TEST_P(Speculation, NorInTheFastMode) {
-  EngineOptions options;
+  EngineOptions options = law_options();
   options.numerics = Numerics::fast;
   bool idle = false;
   options.warned = [&](const std::string&) { idle = true; };

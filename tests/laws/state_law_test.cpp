@@ -7,6 +7,7 @@
 
 #include "state/state_file.h"
 #include "support/bits.h"
+#include "support/engine/law_options.h"
 #include "support/engine/recorded_run.h"
 #include "support/golden_arrays.h"
 #include "support/golden_models.h"
@@ -20,7 +21,7 @@ class States : public testing::TestWithParam<const char*> {
  protected:
   States() : directory_((std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/golden" / GetParam()).string()) {
     tokens_ = GoldenArrays(directory_).facts().at("prompt_ids").get<std::vector<int>>();
-    EngineOptions options;
+    EngineOptions options = law_options();
     options.threads = 2;
     options.memory_bytes = resident_budget(directory_);
     Survey found = must(survey(must(know_model(directory_)), options));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/batcher.h"
+#include "support/engine/law_options.h"
 
 namespace sluice::test {
 
@@ -42,7 +43,7 @@ class Recorder final : public RequestListener {
 std::unique_ptr<Engine> open_golden(const std::string& name, EngineOptions options, bool roomy = true);
 // For batches: that many slots, prefill chunks of `chunk` rows (0: as planned).
 inline std::unique_ptr<Engine> open_golden(const std::string& name, Speculate how, int slots, bool roomy, int chunk) {
-  EngineOptions options;
+  EngineOptions options = law_options();
   options.speculate = how;
   options.prefill_chunk = chunk;
   options.slots = slots;
