@@ -89,7 +89,7 @@ TEST(Bpe, AMillionEqualLettersTakeNoTime) {
   EXPECT_EQ(ids.front(), 258);
   EXPECT_EQ(ids[125'000], 256);
   EXPECT_EQ(ids.back(), 'a');
-  EXPECT_LT(took.count(), 10.0);  // a quadratic loop needs minutes; sanitizers on a busy machine need seconds
+  EXPECT_LT(took.count(), 60.0);  // a quadratic loop needs many minutes; a sanitizer on a busy machine a dozen seconds
 }
 
 }  // namespace
