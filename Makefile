@@ -6,19 +6,21 @@
 JOBS ?= $(shell nproc)
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 # The floors where threads meet: their tests run under the thread sanitizer.
-TSAN_FLOORS = base io
+TSAN_FLOORS = io base
 # What runs under the address and undefined-behaviour sanitizers: the unit tests of every floor that touches raw bytes,
 # and the goldens, which run a whole model. (Those of `models` take a compiler as long as three of these: call
 # `make test-slow ASAN_FLOORS=models` after a change there.)
-ASAN_FLOORS = base formats io compute checkpoint residency state moe text generate
+ASAN_FLOORS = compute checkpoint io text formats residency base generate state moe
 # They look at addresses, not at numbers: one of so many cases of the kernels' sweeps tells them as much.
 ASAN_STRIDE = 5
 # For example -DCMAKE_CXX_COMPILER_LAUNCHER=ccache.
 CONFIGURE_FLAGS ?=
 # $(call configured,PRESET,FOLDER): ninja repeats the configuration itself when a CMake file changed.
 configured = test -f $(2)/build.ninja || cmake --preset $(1) $(CONFIGURE_FLAGS)
-# $(call side_by_side,PROGRAMS): test programs, as many at a time as there are jobs; fails if one does. The longest goes first.
-side_by_side = printf '%s\n' $(1) | xargs -P $(JOBS) -n 1 sh -c '$$0 --gtest_brief=1'
+# $(call side_by_side,PROGRAMS): test programs in halves, as many at a time as there are jobs; fails if one does. The
+# longest goes first.
+side_by_side = for program in $(1); do echo "0 $$program"; echo "1 $$program"; done | xargs -P $(JOBS) -n 2 \
+  sh -c 'GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$$0 exec $$1 --gtest_brief=1'
 
 ## build: build/sluice (the default)
 build: packages
