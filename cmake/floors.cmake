@@ -3,6 +3,9 @@
 
 # For what runs for a moment and takes the compiler long: tests, and the command line's templates.
 set(SLUICE_QUICK_COMPILE $<$<CONFIG:Release>:-O1>)
+if(SLUICE_SANITIZE MATCHES "address")  # its checks take the optimizer as long as everything else
+  set(SLUICE_QUICK_COMPILE -O0)
+endif()
 
 function(sluice_tests program label)  # sluice_tests(<program> <label> <link libraries...>) with ${program}_SOURCES set
   add_executable(${program} ${${program}_SOURCES})
