@@ -11,7 +11,7 @@ TSAN_FLOORS = io base
 # and the goldens, which run a whole model. (Those of `models` take a compiler as long as three of these: call
 # `make test-slow ASAN_FLOORS=models` after a change there.)
 ASAN_FLOORS = compute checkpoint io text formats residency base generate state moe
-# They look at addresses, not at numbers: one of so many cases of the kernels' sweeps tells them as much.
+# These sanitizers look at addresses, not at numbers: one of so many cases of the kernels' sweeps tells them as much.
 ASAN_STRIDE = 5
 # For example -DCMAKE_CXX_COMPILER_LAUNCHER=ccache.
 CONFIGURE_FLAGS ?=

@@ -46,7 +46,7 @@ TEST(Nfc, AMegabyteOfMarksTakesNoTime) {
   const std::string form = test::must(to_nfc("a" + marks));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_TRUE(form.starts_with("\u00e1\u0316\u0316"));
-  EXPECT_LT(took.count(), 60.0);  // below 0.2 s here; swapping neighbours takes minutes
+  EXPECT_LT(took.count(), 10.0);  // below 0.2 s here; swapping neighbours takes minutes
 }
 
 }  // namespace

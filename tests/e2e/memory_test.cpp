@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Families, MemoryOf, testing::ValuesIn(kFamilies), famil
 
 TEST_F(Memory, SoDoManyThreadsAndALongPrompt) {
   std::string prompt;
-  for (int word = 0; word < 300; ++word) prompt += "one two three four ";
+  for (int word = 0; word < 600; ++word) prompt += "one two three four ";
   const Arguments request = {"--prompt", prompt, "--max-tokens", "4", "--threads", "9"};
   const Bounds bounds = memory_bounds(demo_model(), {"--threads", "9"});
   for (const int part : {0, 2, 5}) expect_within(demo_model(), request, bounds.between(part, 5));

@@ -314,9 +314,9 @@ TEST(Serve, StaysWithinItsBudget) {
   ASSERT_TRUE(std::regex_search(refusal.err, found, std::regex("--memory ([0-9]+)M"))) << refusal.err;
   Served server(slots + Arguments{"--memory", found[1].str() + "M"});
   std::string words;
-  for (int word = 0; word < 400; ++word) words += "word ";
+  for (int word = 0; word < 600; ++word) words += "word ";
   std::vector<std::thread> clients;
-  for (int client = 0; client < 6; ++client)
+  for (int client = 0; client < 8; ++client)
     clients.emplace_back([&] { EXPECT_EQ(server.post(kCompletionsPath, completion(words, 8)).status, 200); });
   for (std::thread& client : clients) client.join();
   server.program().send(SIGTERM);

@@ -138,6 +138,7 @@ TEST_P(Contract, AnyLayoutOnDisk) {
     const std::string scattered = (dir / std::to_string(seed)).string();
     relayout(directory_, scattered, seed);
     EngineOptions options = plain_;
+    options.io = IoMode::automatic;  // places that no direct read may begin at are what is tried
     options.memory_bytes = minimum_budget(scattered);
     EXPECT_EQ(outcome(scattered, options, 0), wanted_) << "seed " << seed;
   }

@@ -249,7 +249,7 @@ TEST(KimiK3Tokenizer, MegabytesTakeSeconds) {
   const auto begin = std::chrono::steady_clock::now();
   for (const std::string& text : texts) EXPECT_EQ(decoded(tiny(), text_ids(tiny(), text)), text);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(took.count(), 60.0);  // below 1 s here; a quadratic step would need minutes
+  EXPECT_LT(took.count(), 20.0);  // below 1 s here; a quadratic step would need minutes
 }
 
 TEST(KimiK3Tokenizer, TheReleasedVocabularyTakesAFewMegabytes) {

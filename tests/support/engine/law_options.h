@@ -6,7 +6,8 @@
 namespace sluice::test {
 
 // Files come through the page cache: a law opens engines by the hundred, and their small reads would take half of its
-// time. What reads as a user's run does is Contract.AnyWayOfReading, LayoutLaw, and the tests of the program.
+// time. What reads as a user's run does: Contract.AnyWayOfReading and AnyLayoutOnDisk, LayoutLaw, ReadAheadLaw, and the
+// tests of the program.
 inline EngineOptions law_options() {
   EngineOptions options;
   options.io = IoMode::buffered;
