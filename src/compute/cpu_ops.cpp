@@ -59,10 +59,11 @@ std::uint64_t CpuOps::scratch_bytes(Limits limits, int threads) {
   return sizeof(float) * (packed_floats(limits) + kStoredVectors * padded(limits.width) + sums);
 }
 
-CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits)
+CpuOps::CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits, bool two_fmas)
     : pool_(pool),
       kernels_(kernels),
       numerics_(limits.numerics),
+      two_fmas_(two_fmas),
       packed_floats_(packed_floats(limits)),
       vector_floats_(padded(limits.width)),
       scratch_(scratch_bytes(limits, pool.threads()), "activations") {
@@ -167,9 +168,10 @@ int CpuOps::outs_per_part(const Item& item, double nanoseconds) const {
     const int streams = kernels_.streams_fast(item.rows);
     return (std::min(wanted, item.rows > 1 ? near : wanted) / streams | 1) * streams;
   }
-  if (kernels_.panel_rows(item.rows) == kPanelRows) return kPartRows;
-  const int streams = kernels_.streams[static_cast<std::size_t>(w.format)](item.rows);
-  return (std::min(wanted, item.rows > kernels_.panel_rows(item.rows) ? near : wanted) / streams | 1) * streams;
+  if (in_tiles(item.rows)) return kPartRows;
+  const int streams = kernels_.streams[static_cast<std::size_t>(w.format)](item.rows, two_fmas_);
+  const bool several_passes = item.rows > kernels_.panel_rows(item.rows, two_fmas_);
+  return (std::min(wanted, several_passes ? near : wanted) / streams | 1) * streams;
 }
 
 // Computes the items noted so far.
@@ -216,7 +218,7 @@ void CpuOps::pack() {
       });
       continue;
     }
-    const int panel = kernels_.panel_rows(x.rows), panels = (x.rows + panel - 1) / panel;
+    const int panel = kernels_.panel_rows(x.rows, two_fmas_), panels = (x.rows + panel - 1) / panel;
     run(panels, kNanosecondsPerNumber * panel * x.width, [&](int first, int last) {
       for (int row = first * panel; row < std::min(last * panel, x.rows); row += panel)
         kernels_.pack(x.row(row), x.stride, std::min(panel, x.rows - row), x.width,
@@ -238,13 +240,14 @@ void CpuOps::multiply(const Item& item, int part) const {
       .weight_stride = row_weight_bytes(w),
       .scale_stride = scale_row_bytes(w),
       .scale_phase = w.scale_phase,
+      .two_fmas = two_fmas_,
       .outs = outs,
       .cols = w.shape.cols,
       .x = item.panels,
       .x_rows = item.rows,
       .y = y.row(item.first_row) + first,
       .y_stride = y.stride,
-      .sums = kernels_.panel_rows(item.rows) == kPanelRows ? sums() : nullptr,
+      .sums = in_tiles(item.rows) ? sums() : nullptr,
   });
 }
 

@@ -29,7 +29,8 @@ class CpuOps final : public Ops {
   // The most that an instance ever touches; less than a part of it stays resident while batches are small.
   static std::uint64_t scratch_bytes(Limits limits, int threads);
 
-  CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits);
+  // two_fmas: as the machine is, but for tests, which try both.
+  CpuOps(ThreadPool& pool, const KernelTable& kernels, Limits limits, bool two_fmas = two_fmas_a_cycle());
 
   void matmul(std::span<const Product> products) override;
   void matmul_transposed(std::span<const Product> products) override;
@@ -100,6 +101,7 @@ class CpuOps final : public Ops {
   void flush();
   void pack();
   void multiply(const Item& item, int part) const;
+  bool in_tiles(int rows) const { return kernels_.panel_rows(rows, two_fmas_) == kPanelRows; }
   float* sums() const;
   // The numbers of a stored vector: where they lie if that is as fp32 numbers, else in room 0 or 1 of the scratch
   // memory.
@@ -111,6 +113,7 @@ class CpuOps final : public Ops {
   ThreadPool& pool_;
   const KernelTable& kernels_;
   Numerics numerics_;
+  bool two_fmas_;
   std::uint64_t packed_floats_;  // room for packed vectors; stored vectors and sums of the threads follow
   std::uint64_t vector_floats_;  // of one stored vector
   PageArena scratch_;

@@ -140,7 +140,7 @@ class Weights {
 
 constexpr CpuOps::Limits kLimits = {128, 12'000};
 
-// Every kernel set by 1, 2, 3 and 5 threads.
+// Every kernel set by 1, 2, 3 and 5 threads, half of them as on cores that start two multiply-adds a cycle.
 struct Candidate {
   std::string name;
   std::unique_ptr<ThreadPool> pool;
@@ -151,7 +151,9 @@ std::vector<Candidate> make_candidates(Numerics numerics) {
   for (const KernelTable* kernels : supported_kernels())
     for (int threads : {1, 2, 3, 5}) {
       auto pool = std::make_unique<ThreadPool>(threads);
-      auto ops = std::make_unique<CpuOps>(*pool, *kernels, CpuOps::Limits{kLimits.rows, kLimits.width, numerics});
+      const bool two_fmas = threads == 2 || threads == 3;
+      const CpuOps::Limits limits = {kLimits.rows, kLimits.width, numerics};
+      auto ops = std::make_unique<CpuOps>(*pool, *kernels, limits, two_fmas);
       made.push_back({std::string(kernels->name) + " x " + std::to_string(threads), std::move(pool), std::move(ops)});
     }
   return made;

@@ -72,6 +72,12 @@ __attribute__((noinline)) void decode_apart(const std::uint8_t* w, const std::ui
   Careful::decode(w, scale, even, odd);
 }
 
+// The spelling for cores that start two multiply-adds a cycle, where it is another (MatmulPart::two_fmas).
+template <class F>
+struct ForTwoFmas {
+  using Type = F;
+};
+
 // Cells::values(w, scale, out): the 32 numbers of a block.
 template <class Cells>
 struct Portable : Cells {

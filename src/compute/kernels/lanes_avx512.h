@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "compute/kernels/table.h"
+
 namespace sluice::SLUICE_ISA {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
 
@@ -15,13 +17,9 @@ using f32x16 = __m512;
 using Piece = __m512;  // what a register holds
 constexpr int kPieceLanes = 16;
 constexpr int kPassRows = 4;  // vectors that meet a few rows of weights in registers
-// For many vectors. Two multiply-adds a cycle (Skylake) want them nearer than passes leave them; with one (Zen 4)
-// passes are faster.
-#ifdef __AVX512VBMI__
-constexpr bool kTiles = false;
-#else
-constexpr bool kTiles = true;
-#endif
+// Two multiply-adds a cycle (Skylake, Sapphire Rapids) want many vectors nearer than passes leave them; with one (Zen
+// 4) passes are faster.
+constexpr Tiles kTiles = Tiles::with_two_fmas;
 constexpr int kTileOuts = 4;  // of a tile of kTileOuts x kPanelRows chains
 
 constexpr int kStateColumns = 8;  // f32x16 of columns that a recurrence keeps in registers

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "compute/kernels/table.h"
+
 namespace sluice::neon {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
 
@@ -16,9 +18,9 @@ struct f32x16 {
 };
 using Piece = float32x4_t;  // what a register holds
 constexpr int kPieceLanes = 4;
-constexpr int kPassRows = 2;   // vectors that meet a few rows of weights in registers
-constexpr bool kTiles = true;  // for many vectors
-constexpr int kTileOuts = 4;   // of a tile of kTileOuts x kPanelRows chains
+constexpr int kPassRows = 2;  // vectors that meet a few rows of weights in registers
+constexpr Tiles kTiles = Tiles::always;
+constexpr int kTileOuts = 4;  // of a tile of kTileOuts x kPanelRows chains
 
 constexpr int kStateColumns = 2;  // f32x16 of columns that a recurrence keeps in registers
 

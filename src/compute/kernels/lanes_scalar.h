@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "compute/kernels/table.h"
+
 namespace sluice::scalar {
 namespace {  // nothing here may be seen, or chosen by the linker, elsewhere
 
@@ -15,7 +17,7 @@ struct f32x16 {
 using Piece = f32x16;  // the unit in which tiles keep their chains
 constexpr int kPieceLanes = 16;
 constexpr int kPassRows = 2;  // vectors that meet a few rows of weights in registers
-constexpr bool kTiles = false;
+constexpr Tiles kTiles = Tiles::never;
 constexpr int kTileOuts = 1;  // of a tile of kTileOuts x kPanelRows chains
 
 constexpr int kStateColumns = 1;  // f32x16 of columns that a recurrence keeps at hand

@@ -3,20 +3,25 @@
 // Mostly in passes: a few vectors at a time meet all rows of the part, weights decoded in registers and used at once,
 // several rows of W together, spread over the part (a core waits for memory, so concurrent streams are worth more than
 // anything else). Where registers are few, or a core multiplies faster than its second-level cache brings the vectors
-// anew, many vectors go in tiles instead: four rows of W are decoded into a panel, which every panel of vectors meets,
-// a chunk of columns at a time; chains rest in `sums` between chunks. Every path is one chain a lane in rising column,
-// so all give the same bits.
+// anew (two_fmas), many vectors go in tiles instead: four rows of W are decoded into a panel, which every panel of
+// vectors meets, a chunk of columns at a time; chains rest in `sums` between chunks. Every path is one chain a lane in
+// rising column, so all give the same bits.
 
 namespace sluice::SLUICE_ISA {
 namespace {
 
 // Vectors of a panel, when there are x_rows of them: as many as a pass in registers takes, unless tiles are better.
-constexpr bool in_tiles(int x_rows) { return kTiles && x_rows >= kTileFromRows; }
-int panel_rows(int x_rows) { return in_tiles(x_rows) ? kPanelRows : kPassRows; }
+constexpr bool in_tiles(int x_rows, bool two_fmas) {
+  return (kTiles == Tiles::always || (kTiles == Tiles::with_two_fmas && two_fmas)) && x_rows >= kTileFromRows;
+}
+int panel_rows(int x_rows, bool two_fmas) { return in_tiles(x_rows, two_fmas) ? kPanelRows : kPassRows; }
 
 template <class F>
-int streams(int x_rows) {
-  return in_tiles(x_rows) ? kPanelOuts : F::streams(x_rows < kPassRows ? x_rows : kPassRows);
+int streams(int x_rows, bool two_fmas) {
+  using Other = typename ForTwoFmas<F>::Type;
+  if constexpr (!__is_same(F, Other))
+    if (two_fmas) return streams<Other>(x_rows, true);
+  return in_tiles(x_rows, two_fmas) ? kPanelOuts : F::streams(x_rows < kPassRows ? x_rows : kPassRows);
 }
 
 // One pass over the part for each panel. The caller makes parts small enough to stay near for the next pass.
@@ -85,10 +90,13 @@ void passes_by_scales(MatmulPart part) {
 
 template <class F>
 void matmul(const MatmulPart& part) {
+  using Other = typename ForTwoFmas<F>::Type;
+  if constexpr (!__is_same(F, Other))
+    if (part.two_fmas) return matmul<Other>(part);
   if constexpr (F::kScaleBytes > 0 && !__is_same(F, typename F::Careful))  // where the fast spelling does not hold
     if (!all_scales<F>(part, F::safe)) return matmul<typename F::Careful>(part);
-  if constexpr (kTiles)
-    if (in_tiles(part.x_rows)) return many<F>(part);
+  if constexpr (kTiles != Tiles::never)
+    if (in_tiles(part.x_rows, part.two_fmas)) return many<F>(part);
   if constexpr (F::kVectorsTakeScales)
     if (!vectors_allow<F>(part)) return matmul<typename F::Careful>(part);
   if constexpr (F::kStaged)

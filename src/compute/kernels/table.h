@@ -20,12 +20,13 @@ constexpr int kMostHeads = 256;                         // of an attention part
 constexpr int kKernelStreams = 16;                      // most residual streams
 
 // y[t][out] = dot(row `out` of W, vector t), out in [0, outs). Pointers are to the first output row of the part.
-// x is packed: panels of panel_rows(x_rows) vectors (the last may be smaller), each [blocks][vectors of the panel][32],
-// the even columns of a block before its odd ones, zeros after the last column.
+// x is packed: panels of panel_rows(x_rows, two_fmas) vectors (the last may be smaller), each [blocks][vectors of the
+// panel][32], the even columns of a block before its odd ones, zeros after the last column.
 struct MatmulPart {
   const std::uint8_t *weights, *scales;
   std::int64_t weight_stride, scale_stride;  // bytes of a row of weights, of a row of scales
   int scale_phase;                           // see WeightView
+  bool two_fmas;                             // see two_fmas_a_cycle in kernel_table.h; changes speed alone
   int outs, cols;
   const float* x;
   int x_rows;
@@ -70,6 +71,9 @@ struct TransposedPart {
   float* y;
   std::int64_t y_stride;
 };
+
+// How a kernel unit multiplies with many vectors: see matmul.inl.
+enum class Tiles { never, always, with_two_fmas };
 
 // Positions [first, last) of a list of keys, or the `last` chosen ones.
 struct KeyList {
@@ -141,13 +145,13 @@ struct UnpackPart {
 };
 
 struct KernelTable {
-  const char* name;               // as --isa spells it
-  int (*panel_rows)(int x_rows);  // kPanelRows means: in tiles
+  const char* name;                              // as --isa spells it
+  int (*panel_rows)(int x_rows, bool two_fmas);  // kPanelRows means: in tiles
   // One panel of `rows` vectors into `packed`: see MatmulPart.
   void (*pack)(const float* x, std::int64_t x_stride, int rows, int cols, float* packed);
   void (*matmul[kKernelFormats])(const MatmulPart& part);
   // Rows of W that matmul walks at once: a part of an odd multiple of them wastes nothing.
-  int (*streams[kKernelFormats])(int x_rows);
+  int (*streams[kKernelFormats])(int x_rows, bool two_fmas);
   void (*matmul_transposed[kKernelFormats])(const TransposedPart& part);
   // The fast mode: one vector of numbers, its product, and the rows of W that are walked at once.
   void (*quantise)(const float* x, int cols, bool nibbles, std::uint8_t* runs);
