@@ -52,11 +52,17 @@ nlohmann::json token_json(const TokenBench& bench) {
                        {"outside_share", entry.outside_share()},
                        {"stolen_s", entry.stolen_s},
                        {"rounds_s", entry.rounds_s}});
-  return {{"threads", bench.threads}, {"isa", bench.isa},
-          {"io_mode", bench.io_mode}, {"io_engine", bench.io_engine},
-          {"kv", bench.kv},           {"numerics", bench.numerics},
-          {"preload", bench.preload}, {"pin_experts", bench.pin_percent},
-          {"tokens", bench.tokens},   {"directories", bench.directories},
+  return {{"threads", bench.threads},
+          {"isa", bench.isa},
+          {"io_mode", bench.io_mode},
+          {"io_engine", bench.io_engine},
+          {"kv", bench.kv},
+          {"numerics", bench.numerics},
+          {"preload", bench.preload},
+          {"pin_experts", bench.pin_percent},
+          {"tokens", bench.tokens},
+          {"read_ahead", bench.read_ahead},
+          {"directories", bench.directories},
           {"entries", entries}};
 }
 

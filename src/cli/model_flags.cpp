@@ -89,8 +89,8 @@ void ModelFlags::add_computing(CLI::App& command) {
       ->type_name("MODE");
   command
       .add_option("--read-ahead", read_ahead_,
-                  "Experts that are read before they are asked for: certain (those that a table says) or predicted "
-                  "(those too that routers name before their time; same results)")
+                  "Experts that are read before they are asked for: certain (those that a table says), predicted "
+                  "(those too that routers name before their time) or auto (as the disk has time for it); same results")
       ->type_name("WHICH");
   command.add_flag(
       "--parity", options_.parity,
@@ -155,7 +155,9 @@ Result<EngineOptions> ModelFlags::options() const {
         fmt::format("--pin-experts: {} is not a share of the expert slots that may be pinned", options.pin_percent),
         fmt::format("say 0 to {} percent", kMostPinPercent));
   TRY_TAKE(options.read_named,
-           choose<bool>("--read-ahead", read_ahead_, "is not a choice", {{"certain", false}, {"predicted", true}}));
+           choose<ReadNamed>(
+               "--read-ahead", read_ahead_, "is not a choice",
+               {{"auto", ReadNamed::governed}, {"certain", ReadNamed::never}, {"predicted", ReadNamed::always}}));
   TRY_TAKE(options.reading,
            choose<ReadEngine>(
                "--io-engine", reading_, "does not read",

@@ -37,7 +37,7 @@ class ModelFlags {
 
   std::string directory_;
   EngineOptions options_;
-  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", read_ahead_ = "certain",
+  std::string memory_, io_ = "auto", reading_ = "auto", speculate_ = "auto", preload_ = "on", read_ahead_ = "auto",
                        kv_ = "fp32", numerics_ = "exact";
 };
 

@@ -214,8 +214,8 @@ Result<Told> compute(const RunFlags& flags) {
   options.profile = profile.get();
   flags.usage.apply(options);
   if (trace)
-    options.speculate = Speculate::off,
-    options.preload = options.read_named = options.read_known = false;  // it tells of what came to be, in order
+    options.speculate = Speculate::off, options.read_named = ReadNamed::never,
+    options.preload = options.read_known = false;  // it tells of what came to be, in order
   TRY_TAKE(KnownModel model, know_model(flags.model.directory()));
   TRY_TAKE(Prompt prompt, read_prompt(flags, model));
   TRY_TAKE(prompt.form, read_form(flags, prompt, model));

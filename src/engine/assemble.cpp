@@ -182,9 +182,10 @@ Result<std::unique_ptr<Engine>> Engine::assemble(Survey survey, const MemoryPlan
     engine->id_tables_.push_back(std::move(ids));
   }
 
+  engine->reads_named_ = options.read_named == ReadNamed::always;
   engine->model_ = config.open(engine->survey_.scope(), plan.prefill_chunk,
                                {&ops, engine->trunk_.get(), engine->experts_.get(), engine->embedding_.get(),
-                                engine->id_tables_, options.read_named, options.read_known});
+                                engine->id_tables_, &engine->reads_named_, options.read_known});
   const int logit_rows = options.logit_rows() + (options.draft_head ? 1 : 0);
   engine->logits_.resize(static_cast<std::size_t>(logit_rows) * static_cast<std::size_t>(config.vocab_size()));
   if (options.draft_head)

@@ -159,6 +159,7 @@ void describe(const Engine& engine, TokenBench& bench) {
   bench.io_engine = engine.reading();
   bench.kv = row_format_name(engine.options().kv);
   bench.preload = engine.options().preload;
+  bench.read_ahead = name_of(engine.options().read_named);
   bench.pin_percent = engine.options().pin_percent;
   bench.numerics = engine.options().mode();
   bench.directories.clear();

@@ -50,7 +50,7 @@ struct TokenBenchEntry {
 
 struct TokenBench {
   int threads = 0;
-  std::string isa, numerics, io_mode, io_engine, kv;
+  std::string isa, numerics, io_mode, io_engine, kv, read_ahead;
   bool preload = true;
   int pin_percent = 0;
   std::vector<std::string> directories;  // that weights are read from: the checkpoint, then its mirrors

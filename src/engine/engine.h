@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "compute/cpu_ops.h"
 #include "engine/engine_stats.h"
+#include "engine/read_ahead_governor.h"
 #include "engine/survey.h"
 #include "generate/sampler.h"
 #include "io/open_queue.h"
@@ -111,8 +112,9 @@ class Engine {
   Engine(Survey survey, const MemoryPlan& plan);
   static Result<std::unique_ptr<Engine>> assemble(Survey survey, const MemoryPlan& plan);
   Result<> pass(std::span<const BatchPart> parts, std::function<bool()> given_up);
-  Result<> open_reading();                     // files_ to queue_
-  void open_experts(const UsagePlace* place);  // usage_ and experts_; where the history lies, or null
+  Result<> governed_forward(const ForwardBatch& batch);  // one that also tells whether reading early pays
+  Result<> open_reading();                               // files_ to queue_
+  void open_experts(const UsagePlace* place);            // usage_ and experts_; where the history lies, or null
   std::unique_ptr<EvictionPolicy> expert_policy(const ExpertUsage* known);  // of earlier runs, or null
   Ops& open_operations(const ModelConfig& config);
 
@@ -148,6 +150,8 @@ class Engine {
   std::unique_ptr<KeptSequences> kept_;
   std::function<void(int, const Routes&)> routed_;
   ExpertsForeseen foreseen_;
+  ReadAheadGovernor read_ahead_;
+  bool reads_named_ = false;  // whether the next pass begins to read what routers name early
   std::function<void(int, Rows)> after_layer_;
 };
 

@@ -31,6 +31,13 @@ enum class Speculate {
   lookup,     // what followed in the text the last time
 };
 
+// Whether reads of experts begin when a router names them before its time; governed: see read_ahead_governor.h.
+enum class ReadNamed { never, always, governed };
+// As --read-ahead spells it.
+constexpr const char* name_of(ReadNamed reads) {
+  return reads == ReadNamed::never ? "certain" : reads == ReadNamed::always ? "predicted" : "auto";
+}
+
 struct EngineOptions {
   std::uint64_t memory_bytes = 0;  // budget; 0: the preset's, else 80 % of what is available
   std::string preset;              // a named budget; empty: none
@@ -52,8 +59,8 @@ struct EngineOptions {
   bool parity = false;               // round activations as the model's release does: other results
   Numerics numerics = Numerics::exact;  // what products are made of: fast is another set of results, not with parity
   Speculate speculate = Speculate::off;
-  bool read_known = true;   // reads of experts begin when a table names them, ahead of their layer; saves time
-  bool read_named = false;  // reads of experts begin when a router names them before its time; costs or saves time
+  bool read_known = true;  // reads of experts begin when a table names them, ahead of their layer; saves time
+  ReadNamed read_named = ReadNamed::never;
   // What stays in memory is read while nothing else is, and what earlier runs used counts.
   bool preload = true;
   int pin_percent = 0;  // of the expert slots: for experts that were used most, chosen between turns

@@ -83,10 +83,10 @@ struct ModelParts {
   ExpertStore* experts = nullptr;
   RowTable* embedding = nullptr;
   std::span<const IdTable> id_tables = {};  // as the census wants them
-  bool read_named = false;                  // reads of experts begin when a router names them before its time
-  bool read_known = true;                   // and when a table names them
+  const bool* read_named = nullptr;  // whether, in the next pass, reads of experts begin when a router names them early
+  bool read_known = true;            // and when a table names them
 
-  bool expects(int rows) const { return read_named && rows <= kMostRowsThatExpect; }
+  bool expects(int rows) const { return read_named != nullptr && *read_named && rows <= kMostRowsThatExpect; }
 };
 
 // A checkpoint's config, understood: everything that can be said about the model without its weights.

@@ -25,7 +25,7 @@ class ReadAheadLaw : public testing::TestWithParam<const char*> {
     options.preload = false;
     return options;
   }
-  static Seen run(std::uint64_t budget, bool read_named) {
+  static Seen run(std::uint64_t budget, ReadNamed read_named) {
     EngineOptions options = narrow();
     options.memory_bytes = budget;
     options.read_named = read_named;
@@ -42,12 +42,12 @@ class ReadAheadLaw : public testing::TestWithParam<const char*> {
 
 TEST_P(ReadAheadLaw, ChangesNoBit) {
   const std::uint64_t least = minimum_budget(model(), narrow()), most = resident_budget(model(), narrow());
-  const Seen wanted = run(most, false);
+  const Seen wanted = run(most, ReadNamed::never);
   EXPECT_EQ(wanted.experts.expected, 0u);
   std::uint64_t expected = 0, rightly = 0;
   for (const int part : {0, 2, 4, 6, 7, 8}) {
     SCOPED_TRACE(part);
-    const Seen seen = run(least + (most - least) * static_cast<std::uint64_t>(part) / 8, true);
+    const Seen seen = run(least + (most - least) * static_cast<std::uint64_t>(part) / 8, ReadNamed::always);
     EXPECT_EQ(seen.logits, wanted.logits);
     EXPECT_EQ(seen.experts.requests, wanted.experts.requests);
     expected += seen.experts.expected;
