@@ -2,7 +2,7 @@
 #define SLUICE_ISA avx512vbmi
 #define SLUICE_TABLE kAvx512VbmiKernels
 #include "compute/kernels/dots_avx512.h"
-#include "compute/kernels/formats_avx512.h"
+#include "compute/kernels/fp8_avx512.h"
 #include "compute/kernels/unpack_avx512.h"
 
 #include "compute/kernels/bodies.inl"
