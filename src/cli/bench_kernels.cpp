@@ -84,6 +84,7 @@ nlohmann::json kernels_json(const KernelBench& bench, const EarlierRun& earlier)
   return {{"threads", bench.threads},
           {"read_gb_per_s", bench.read_gb_per_s},
           {"fma_gflop_per_s", bench.fma_gflop_per_s},
+          {"two_fmas", bench.two_fmas},
           {"entries", entries}};
 }
 
@@ -120,8 +121,8 @@ Result<> run_kernel_bench(KernelBenchFlags flags) {
              std::fflush(stdout);
            }));
   if (table)
-    std::printf("%d threads; yardsticks (medians): read %.1f GB/s, multiply-add %.0f GFLOP/s\n", bench.threads,
-                bench.read_gb_per_s, bench.fma_gflop_per_s);
+    std::printf("%d threads; yardsticks (medians): read %.1f GB/s, multiply-add %.0f GFLOP/s%s\n", bench.threads,
+                bench.read_gb_per_s, bench.fma_gflop_per_s, bench.two_fmas ? ", two of 512 bits a cycle" : "");
   return flags.json.empty() ? Result<>{} : write_json(flags.json, kernels_json(bench, earlier));
 }
 

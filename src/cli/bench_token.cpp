@@ -41,6 +41,7 @@ nlohmann::json token_json(const TokenBench& bench) {
                        {"memory_alone_floor_s", entry.memory_alone_floor_s},
                        {"ratio", entry.ratio},
                        {"bytes_read_per_token", entry.bytes_read_per_token},
+                       {"surplus_bytes_per_token", entry.surplus_bytes_per_token},
                        {"trunk_bytes_per_token", entry.trunk_bytes_per_token},
                        {"expert_bytes_per_token", entry.expert_bytes_per_token},
                        {"touched_bytes_per_token", entry.touched_bytes_per_token},

@@ -90,7 +90,8 @@ void ModelFlags::add_computing(CLI::App& command) {
   command
       .add_option("--read-ahead", read_ahead_,
                   "Experts that are read before they are asked for: certain (those that a table says), predicted "
-                  "(those too that routers name before their time) or auto (as the disk has time for it); same results")
+                  "(those too that routers name before their time) or auto (the default: as the disk has time for it); "
+                  "same results")
       ->type_name("WHICH");
   command.add_flag(
       "--parity", options_.parity,
@@ -157,7 +158,7 @@ Result<EngineOptions> ModelFlags::options() const {
   TRY_TAKE(options.read_named,
            choose<ReadNamed>(
                "--read-ahead", read_ahead_, "is not a choice",
-               {{"auto", ReadNamed::governed}, {"certain", ReadNamed::never}, {"predicted", ReadNamed::always}}));
+               {{"auto", ReadNamed::where_it_pays}, {"certain", ReadNamed::never}, {"predicted", ReadNamed::always}}));
   TRY_TAKE(options.reading,
            choose<ReadEngine>(
                "--io-engine", reading_, "does not read",

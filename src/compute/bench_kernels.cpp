@@ -255,6 +255,7 @@ Result<KernelBench> bench_kernels(const KernelBenchOptions& options,
       }
   result.read_gb_per_s = bench.read_gb_per_s();
   result.fma_gflop_per_s = bench.fma_gflop_per_s();
+  result.two_fmas = two_fmas_a_cycle();
   return result;
 }
 

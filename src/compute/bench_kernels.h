@@ -42,6 +42,7 @@ struct KernelBenchEntry {
 struct KernelBench {
   int threads = 0;
   double read_gb_per_s = 0, fma_gflop_per_s = 0;  // medians of the yardsticks
+  bool two_fmas = false;                          // see two_fmas_a_cycle
   std::vector<KernelBenchEntry> entries;
 };
 

@@ -173,7 +173,8 @@ void Batcher::judge(const EngineStats& before, int rows, int tokens, bool drafte
   const MemoryPlan& plan = engine_.plan();
   const std::uint64_t trunk = engine_.trunk_bytes();
   governor_.step({.bytes_read = step.trunk.bytes_read + step.experts.bytes_read -
-                                step.experts.preloaded_bytes,  // those were for no step
+                                step.experts.preloaded_bytes -  // those were for no step
+                                step.experts.surplus_bytes,     // and when these are read depends on the machine
                   .bytes_touched = trunk + step.experts.requests * engine_.expert_table().slot_bytes(),
                   .bytes_a_row = plan.touched_bytes_per_token,
                   .bytes_copied = copied,

@@ -108,6 +108,7 @@ class BudgetBench {
   void add(const Counts& spent, int tokens, const JointRates& before, const JointRates& after) {
     const double touched = static_cast<double>(engine_.plan().touched_bytes_per_token) * tokens;
     const auto read = static_cast<double>(spent.done.bytes_read());
+    const auto needed = static_cast<double>(spent.done.needed_bytes_read());  // a wrong guess is no reason to be slow
     entry_.s_per_token += spent.seconds;
     entry_.exposed_io_s += spent.done.exposed_seconds();
     entry_.unpack_s += spent.done.trunk.unpack_seconds;
@@ -115,14 +116,15 @@ class BudgetBench {
     entry_.operations_s += spent.done.operation_seconds;
     entry_.watching_s += spent.done.watching_seconds;
     entry_.stolen_s += spent.stolen;
-    entry_.disk_floor_s += floor_seconds(read, before.disk_beside, after.disk_beside);
-    entry_.disk_alone_floor_s += floor_seconds(read, before.disk_alone, after.disk_alone);
+    entry_.disk_floor_s += floor_seconds(needed, before.disk_beside, after.disk_beside);
+    entry_.disk_alone_floor_s += floor_seconds(needed, before.disk_alone, after.disk_alone);
     // Memory has a load beside it only where something is read.
     const double memory_alone = floor_seconds(touched, before.memory_alone, after.memory_alone);
     entry_.memory_floor_s +=
         read > 0 ? floor_seconds(touched, before.memory_beside, after.memory_beside) : memory_alone;
     entry_.memory_alone_floor_s += memory_alone;
     entry_.bytes_read_per_token += read;
+    entry_.surplus_bytes_per_token += read - needed;
     entry_.trunk_bytes_per_token += static_cast<double>(spent.done.trunk.bytes_read);
     entry_.expert_bytes_per_token += static_cast<double>(spent.done.experts.bytes_read);
     entry_.touched_bytes_per_token += touched;
@@ -132,11 +134,11 @@ class BudgetBench {
   }
 
   void finish() {
-    for (double* sum :
-         {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.unpack_s, &entry_.disk_busy_s, &entry_.operations_s,
-          &entry_.watching_s, &entry_.stolen_s, &entry_.disk_floor_s, &entry_.disk_alone_floor_s,
-          &entry_.memory_floor_s, &entry_.memory_alone_floor_s, &entry_.bytes_read_per_token,
-          &entry_.trunk_bytes_per_token, &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
+    for (double* sum : {&entry_.s_per_token, &entry_.exposed_io_s, &entry_.unpack_s, &entry_.disk_busy_s,
+                        &entry_.operations_s, &entry_.watching_s, &entry_.stolen_s, &entry_.disk_floor_s,
+                        &entry_.disk_alone_floor_s, &entry_.memory_floor_s, &entry_.memory_alone_floor_s,
+                        &entry_.bytes_read_per_token, &entry_.surplus_bytes_per_token, &entry_.trunk_bytes_per_token,
+                        &entry_.expert_bytes_per_token, &entry_.touched_bytes_per_token})
       *sum /= options_.tokens;
     entry_.ratio = entry_.s_per_token / std::max({entry_.disk_floor_s, entry_.memory_floor_s, 1e-12});
     entry_.expert_hit_rate = requests_ > 0 ? static_cast<double>(hits_) / static_cast<double>(requests_) : 0;

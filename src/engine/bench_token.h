@@ -43,6 +43,7 @@ struct TokenBenchEntry {
   }
   // Of a token.
   double bytes_read_per_token = 0, trunk_bytes_per_token = 0, expert_bytes_per_token = 0;
+  double surplus_bytes_per_token = 0;  // of those read: of experts that a router named wrongly
   double touched_bytes_per_token = 0;
   double expert_hit_rate = 0;
   std::vector<double> rounds_s;  // a token's time in each round

@@ -65,15 +65,15 @@ Result<> Engine::pass(std::span<const BatchPart> parts, std::function<bool()> gi
   SLUICE_CHECK(static_cast<int>(tokens.size()) <= plan_.prefill_chunk);
   SLUICE_CHECK(static_cast<int>(logit_rows.size()) <= options().logit_rows());
   const Profile::Clock::time_point begin = Profile::Clock::now();
-  TRY(governed_forward({.tokens = tokens,
-                        .segments = segments,
-                        .logit_rows = logit_rows,
-                        .logits = {logits_.data(), static_cast<int>(logit_rows.size()), vocab, vocab},
-                        .hidden = options().draft_head ? hidden().slice(0, static_cast<int>(tokens.size())) : Rows{},
-                        .after_layer = after_layer_,
-                        .routed = routed_,
-                        .foreseen = foreseen_,
-                        .given_up = std::move(given_up)}));
+  TRY(judged_forward({.tokens = tokens,
+                      .segments = segments,
+                      .logit_rows = logit_rows,
+                      .logits = {logits_.data(), static_cast<int>(logit_rows.size()), vocab, vocab},
+                      .hidden = options().draft_head ? hidden().slice(0, static_cast<int>(tokens.size())) : Rows{},
+                      .after_layer = after_layer_,
+                      .routed = routed_,
+                      .foreseen = foreseen_,
+                      .given_up = std::move(given_up)}));
   if (options().profile != nullptr)
     options().profile->add("pass", fmt::format("pass of {} tokens", tokens.size()), begin);
   for (std::size_t part = 0; part < parts.size(); ++part)
@@ -81,17 +81,17 @@ Result<> Engine::pass(std::span<const BatchPart> parts, std::function<bool()> gi
   return {};
 }
 
-Result<> Engine::governed_forward(const ForwardBatch& batch) {
+Result<> Engine::judged_forward(const ForwardBatch& batch) {
   const bool judges =
-      options().read_named == ReadNamed::governed && batch.tokens.size() <= std::size_t{kMostRowsThatExpect};
+      options().read_named == ReadNamed::where_it_pays && batch.tokens.size() <= std::size_t{kMostRowsThatExpect};
   if (!judges) return model_->forward(batch);
   const EngineStats before = stats();
   const auto begin = std::chrono::steady_clock::now();
   TRY(model_->forward(batch));
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   const EngineStats spent = stats() - before;
-  read_ahead_.step(took.count(), spent.disk_busy_seconds, spent.exposed_seconds());
-  reads_named_ = read_ahead_.reads_named();
+  read_ahead_governor_.step(took.count(), spent.disk_busy_seconds, spent.exposed_seconds());
+  reads_named_ = read_ahead_governor_.reads_named();
   return {};
 }
 

@@ -112,9 +112,9 @@ class Engine {
   Engine(Survey survey, const MemoryPlan& plan);
   static Result<std::unique_ptr<Engine>> assemble(Survey survey, const MemoryPlan& plan);
   Result<> pass(std::span<const BatchPart> parts, std::function<bool()> given_up);
-  Result<> governed_forward(const ForwardBatch& batch);  // one that also tells whether reading early pays
-  Result<> open_reading();                               // files_ to queue_
-  void open_experts(const UsagePlace* place);            // usage_ and experts_; where the history lies, or null
+  Result<> judged_forward(const ForwardBatch& batch);  // the model's, timed for read_ahead_governor_
+  Result<> open_reading();                             // files_ to queue_
+  void open_experts(const UsagePlace* place);          // usage_ and experts_; where the history lies, or null
   std::unique_ptr<EvictionPolicy> expert_policy(const ExpertUsage* known);  // of earlier runs, or null
   Ops& open_operations(const ModelConfig& config);
 
@@ -138,6 +138,8 @@ class Engine {
   PinnedExperts* pins_ = nullptr;            // within experts_; null: nothing is to be pinned
   std::unique_ptr<RowTable> embedding_;
   std::vector<IdTable> id_tables_;
+  ReadAheadGovernor read_ahead_governor_;
+  bool reads_named_ = false;  // whether the next pass begins to read what routers name early
   std::unique_ptr<Model> model_;
   struct {
     std::vector<int> tokens, logit_rows;
@@ -150,8 +152,6 @@ class Engine {
   std::unique_ptr<KeptSequences> kept_;
   std::function<void(int, const Routes&)> routed_;
   ExpertsForeseen foreseen_;
-  ReadAheadGovernor read_ahead_;
-  bool reads_named_ = false;  // whether the next pass begins to read what routers name early
   std::function<void(int, Rows)> after_layer_;
 };
 

@@ -22,6 +22,8 @@ struct EngineStats {
   PinStats pins = {};
 
   std::uint64_t bytes_read() const { return trunk.bytes_read + experts.bytes_read + embedding.bytes_read; }
+  // Without what was read because a router named it wrongly.
+  std::uint64_t needed_bytes_read() const { return bytes_read() - experts.surplus_bytes; }
   // Time in which the engine waited for reads.
   double exposed_seconds() const { return trunk.exposed_seconds + experts.exposed_seconds + embedding.exposed_seconds; }
 };
@@ -36,6 +38,9 @@ inline EngineStats operator-(EngineStats now, const EngineStats& before) {
   now.experts.begun -= before.experts.begun;
   now.experts.bytes_read -= before.experts.bytes_read;
   now.experts.preloaded_bytes -= before.experts.preloaded_bytes;
+  now.experts.expected -= before.experts.expected;
+  now.experts.expected_rightly -= before.experts.expected_rightly;
+  now.experts.surplus_bytes -= before.experts.surplus_bytes;
   now.experts.exposed_seconds -= before.experts.exposed_seconds;
   now.embedding.bytes_read -= before.embedding.bytes_read;
   now.embedding.exposed_seconds -= before.embedding.exposed_seconds;

@@ -31,8 +31,8 @@ enum class Speculate {
   lookup,     // what followed in the text the last time
 };
 
-// Whether reads of experts begin when a router names them before its time; governed: see read_ahead_governor.h.
-enum class ReadNamed { never, always, governed };
+// Whether reads of experts begin when a router names them before its time; where_it_pays: read_ahead_governor.h.
+enum class ReadNamed { never, always, where_it_pays };
 // As --read-ahead spells it.
 constexpr const char* name_of(ReadNamed reads) {
   return reads == ReadNamed::never ? "certain" : reads == ReadNamed::always ? "predicted" : "auto";

@@ -35,6 +35,7 @@ TEST_F(ExpertExpectTest, WhatComesTrueIsReadOnce) {
   EXPECT_EQ(queue->stats().requests, 3u);
   EXPECT_EQ(store->stats().expected, 2u);
   EXPECT_EQ(store->stats().expected_rightly, 2u);
+  EXPECT_EQ(store->stats().surplus_bytes, 0u);
   store->expect(3, std::vector{1, 5, 7});  // there already
   EXPECT_EQ(store->stats().expected, 2u);
 }
@@ -59,6 +60,10 @@ TEST_F(ExpertExpectTest, DemandOvertakesAndTakesTheWrongOnesBack) {
     }
     EXPECT_EQ(store->stats().expected, 5u);
     EXPECT_EQ(store->stats().expected_rightly, 1u);
+    std::uint64_t surplus = 0;
+    for (const int wrong : {0, 1, 2, 4})
+      for (const Extent& extent : table_.layout(2, wrong).extents) surplus += extent.bytes;
+    EXPECT_EQ(store->stats().surplus_bytes, surplus);
     EXPECT_EQ(store->stats().begun, 1u);
     run_layer(*store, 2, std::vector{1, 2, 4}, 0);  // they were taken back, and come
   }

@@ -1,8 +1,8 @@
 // Slots, a map from experts to slots, and a policy. See expert_store.h.
 //
-// Which experts stay depends on requests alone, never on the order in which reads land: slots are given to misses in
-// rising expert, before anything is read, and when a request is larger than the store its experts are handed out in
-// that order too.
+// Which experts stay depends on requests and on what was expected, never on the order in which reads land: slots are
+// given to misses in rising expert, before anything is read, and when a request is larger than the store its experts
+// are handed out in that order too.
 //
 // A hinted fetch is a fetch that waits to be handed out. Of those that are under way, only the first that still lacks
 // slots may take any: so the one in use always gets on, and later ones only use what it leaves.
@@ -134,8 +134,8 @@ class SlotStore final : public ResizableStore {
       if (slot < 0) return;
       ++preloads_in_flight_;
       ++stats_.expected;
-      read(slot, {layer, expert}, Urgency::idle, nullptr);
-      expected_.push_back({slot, {layer, expert}});
+      const std::uint64_t bytes = read(slot, {layer, expert}, Urgency::idle, nullptr);
+      expected_.push_back({slot, {layer, expert}, bytes});
     }
   }
   void preload(std::vector<ExpertKey> experts, PreloadPace pace) noexcept override {
@@ -178,6 +178,7 @@ class SlotStore final : public ResizableStore {
   struct Expected {
     int slot = -1;
     ExpertKey key;
+    std::uint64_t bytes = 0;
   };
   struct Hint {
     int layer = 0;
@@ -278,6 +279,7 @@ class SlotStore final : public ResizableStore {
       if (one.key.layer != layer) return false;
       const bool rightly = std::ranges::count(uses, one.key.expert, &ExpertUse::expert) > 0;
       stats_.expected_rightly += rightly ? 1 : 0;
+      stats_.surplus_bytes += rightly ? 0 : one.bytes;
       const bool on_its_way = slots_.state(one.slot) == SlotState::in_flight && holding(one.slot).key == one.key;
       if (!rightly && on_its_way) {
         queue_.withdraw(static_cast<std::uint64_t>(one.slot), landings_);

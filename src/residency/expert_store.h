@@ -42,6 +42,7 @@ struct ExpertStats {
   std::uint64_t preloaded_bytes = 0;   // of these
   std::uint64_t expected = 0;          // reads that began because somebody expected the expert to be asked for
   std::uint64_t expected_rightly = 0;  // of these, it then was
+  std::uint64_t surplus_bytes = 0;     // of bytes_read: for the others, of which some were taken back unread
   double exposed_seconds = 0;          // time the caller waited for reads
 };
 

@@ -52,11 +52,17 @@ TEST(BenchToken, ReadsAsItIsToldAndFromEveryDirectory) {
   ASSERT_EQ(sluice({"verify", (scratch / "model").string(), "--write"}).exit_code, 0);
   copy_checkpoint(scratch / "model", scratch / "mirror");
   const std::string model = (scratch / "model").string(), mirror = (scratch / "mirror").string();
-  const Arguments how = {"--io",      "buffered", "--kv",          "bf16",
-                         "--preload", "off",      "--pin-experts", "10",
-                         "--isa",     "scalar",   "--io-engine",   "threads",
-                         "--mirror",  mirror,     "--tokens",      "2",
-                         "--rounds",  "1",        "--memory",      std::to_string(memory_bounds(model).resident)};
+  const Arguments how = {"--io",          "buffered",
+                         "--kv",          "bf16",
+                         "--preload",     "off",
+                         "--pin-experts", "10",
+                         "--isa",         "scalar",
+                         "--io-engine",   "threads",
+                         "--read-ahead",  "certain",
+                         "--mirror",      mirror,
+                         "--tokens",      "2",
+                         "--rounds",      "1",
+                         "--memory",      std::to_string(memory_bounds(model).resident)};
   const Outcome outcome = sluice(Arguments{"bench", "token", model, "--json", "-"} + how);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const nlohmann::json json = nlohmann::json::parse(outcome.out);
@@ -66,6 +72,8 @@ TEST(BenchToken, ReadsAsItIsToldAndFromEveryDirectory) {
   EXPECT_EQ(json.at("isa"), "scalar");
   EXPECT_EQ(json.at("preload"), false);
   EXPECT_EQ(json.at("pin_experts"), 10);
+  EXPECT_EQ(json.at("read_ahead"), "certain");
+  EXPECT_EQ(json.at("entries")[0].at("surplus_bytes_per_token"), 0);
   EXPECT_EQ(json.at("directories"), nlohmann::json({model, mirror}));
   EXPECT_GT(json.at("entries")[0].at("expert_bytes_per_token"), 0);  // none was loaded ahead
 }

@@ -29,7 +29,8 @@ TEST(ExpertUsage, NoFileWhateverItHoldsChangesAToken) {
   for (const int part : {1, 3, 8}) {
     SCOPED_TRACE(part);
     std::filesystem::remove(file);
-    const Arguments request = kShortRequest + Arguments{"--memory", std::to_string(bounds.between(part, 8))};
+    const Arguments request =
+        kShortRequest + Arguments{"--read-ahead", "certain", "--memory", std::to_string(bounds.between(part, 8))};
     const Generated unknown = generated(demo_model(), request + Arguments{"--usage", "off"});
     const std::string expected = unknown.answer();
     EXPECT_EQ(generated(demo_model(), request + with_usage(file)).answer(), expected);

@@ -54,11 +54,9 @@ TEST(Profile, SpansNestAndReadsAddUp) {
   const std::string path = (scratch / "profile.json").string();
   const Bounds bounds = memory_bounds(demo_model());
   // Hot enough that the text does not end early.
-  const Arguments request = {"--ids",         "5,6,7",
-                             "--max-tokens",  std::to_string(kTokens),
-                             "--temperature", "100",
-                             "--io",          "buffered",
-                             "--memory",      std::to_string(bounds.between(1, 8))};
+  const Arguments request = {"--ids",         "5,6,7",   "--max-tokens", std::to_string(kTokens),
+                             "--temperature", "100",     "--io",         "buffered",
+                             "--read-ahead",  "certain", "--memory",     std::to_string(bounds.between(1, 8))};
   const Generated run = generated(demo_model(), request + Arguments{"--profile", path});
   EXPECT_EQ(run.answer(), generated(demo_model(), request).answer());
 

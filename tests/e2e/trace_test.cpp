@@ -146,7 +146,7 @@ TEST_P(Prediction, ActedUponChangesNoAnswer) {
   const std::uint64_t memory = memory_bounds(model, {"--speculate", "off"}).between(4, 8);
   const Arguments request = kHotRequest + Arguments{"--speculate", "off", "--preload", "off",
                                                     "--usage",     "off", "--memory",  std::to_string(memory)};
-  const Generated plain = generated(model, request);
+  const Generated plain = generated(model, request + Arguments{"--read-ahead", "certain"});
   const Generated ahead = generated(model, request + Arguments{"--read-ahead", "predicted"});
   EXPECT_EQ(ahead.answer(), plain.answer());
   EXPECT_EQ(plain.report.at("experts").at("expected"), 0);

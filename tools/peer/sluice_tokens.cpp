@@ -29,6 +29,7 @@ int main(int count, char** words) {
   EngineOptions options;
   if (!wanted.memory.empty()) options.memory_bytes = take(parse_size(wanted.memory, "--memory"));
   options.threads = wanted.threads;
+  options.read_named = ReadNamed::where_it_pays;
   if (wanted.numerics == "fast") options.numerics = Numerics::fast;
   options.context = options.context_need = wanted.steps() + 1;
   Survey found = take(survey(take(know_model(wanted.model)), options));
