@@ -90,7 +90,7 @@ void ModelFlags::add_computing(CLI::App& command) {
   command
       .add_option("--read-ahead", read_ahead_,
                   "Experts that are read before they are asked for: certain (those that a table says), predicted "
-                  "(those too that routers name before their time) or auto (the default: as the disk has time for it); "
+                  "(those too that routers name before their time) or auto (as the disk has time for it); "
                   "same results")
       ->type_name("WHICH");
   command.add_flag(

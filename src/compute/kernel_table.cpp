@@ -1,10 +1,10 @@
 // See kernel_table.h. A new instruction set is a unit in kernels/ and a row here.
 #include "compute/kernel_table.h"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <vector>
+
+#include "base/median.h"
 
 namespace sluice {
 
@@ -29,23 +29,22 @@ std::vector<const KernelTable*> detect() {
 }
 
 #if defined(__x86_64__)
-double seconds_of_fmas(const KernelTable& kernels) {
+double probe_seconds(const KernelTable& kernels) {
   constexpr int kSteps = 1000;
   const auto start = std::chrono::steady_clock::now();
   volatile float kept = kernels.fma_probe(kSteps);
   static_cast<void>(kept);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / kernels.fma_probe_flops;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // Every processor with AVX-512 starts two of 256 bits a cycle, so one of 512 bits would be as fast. In pairs, after a
 // while of wide ones: a core changes its clock for them.
 bool measure_two_fmas() {
   if (find_kernels(kAvx512Kernels.name) == nullptr) return false;
-  for (double warm = 0; warm < 1e-4;) warm += seconds_of_fmas(kAvx512Kernels) * kAvx512Kernels.fma_probe_flops;
-  std::array<double, 9> ratios;
-  for (double& ratio : ratios) ratio = seconds_of_fmas(kAvx2Kernels) / seconds_of_fmas(kAvx512Kernels);
-  std::ranges::nth_element(ratios, ratios.begin() + 4);
-  return ratios[4] > 1.4;
+  for (double warm = 0; warm < 1e-4;) warm += probe_seconds(kAvx512Kernels);
+  std::vector<double> ratios(9);
+  for (double& ratio : ratios) ratio = probe_seconds(kAvx2Kernels) / probe_seconds(kAvx512Kernels);
+  return median(ratios) * kAvx512Kernels.fma_probe_flops / kAvx2Kernels.fma_probe_flops > 1.4;
 }
 #endif
 
